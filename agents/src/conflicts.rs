@@ -10,10 +10,15 @@ mod planning;
 mod rule;
 mod running;
 
-use proto::agent::{Agent, InvalidAgent};
+use proto::{
+    agent::{Agent, InvalidAgent},
+    lang::Words,
+};
 use serde_json::Value;
 
 pub use self::rule::Clash;
+use self::rule::Text;
+use crate::argument_rules;
 
 /// Returns all conflicts of the table.
 pub fn clashes() -> impl Iterator<Item = &'static Clash> {
@@ -59,7 +64,17 @@ pub(super) fn all(agent: &Agent, written: &Value) -> Vec<&'static Clash> {
 /// Returns the first field that is out of bounds or contradicts another one.
 pub fn check(agent: &Agent) -> Result<(), InvalidAgent> {
     agent.check_bounds()?;
+    check_rules(agent)?;
     contradiction(agent).map_or(Ok(()), refuse)
+}
+
+/// Checks that every argument schema of an agent's rules for calls can be used.
+pub(super) fn check_rules(agent: &Agent) -> Result<(), InvalidAgent> {
+    let refuse = |field| {
+        let why = Words::new(|language| Text::RuleSchema.text(language));
+        Err(InvalidAgent { field, why })
+    };
+    argument_rules::unusable(agent).map_or(Ok(()), refuse)
 }
 
 /// Checks an agent and its source: bounds, contradictions and idle settings. `written` is the

@@ -5,6 +5,7 @@
 //! Architecture invariant: this crate is pure, as the vocabulary is whose [`proto::agent::Agent`] it
 //! reads. It has no file system, no clock and no randomness.
 
+pub mod argument_rules;
 pub mod catalogue;
 pub mod conflicts;
 pub mod draft;

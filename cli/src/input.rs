@@ -6,7 +6,12 @@ use std::{
     path::Path,
 };
 
-use proto::lang::{Language, Words};
+use proto::{
+    error::Failure,
+    lang::{Language, Words},
+    strict,
+};
+use serde_json::Value;
 
 use crate::{failure::CliError, words::Text};
 
@@ -26,6 +31,16 @@ pub(crate) fn text(field: &str, argument: &str, bytes_max: usize) -> Result<Stri
         return Err(too_large(field, Text::ThisInput, bytes_max));
     }
     Ok(text)
+}
+
+/// Reads an argument that is a JSON value, or names a file with one.
+///
+/// # Errors
+/// As [`text`], and if the text is not JSON.
+pub(crate) fn json(field: &str, argument: &str, bytes_max: usize) -> Result<Value, CliError> {
+    let text = text(field, argument, bytes_max)?;
+    strict::from_slice(text.as_bytes())
+        .map_err(|e| CliError::input(field, Failure::from(e).message))
 }
 
 fn stdin(field: &str, bytes_max: usize) -> Result<String, CliError> {

@@ -139,6 +139,7 @@ fn told(view: JobView, memory: &Memory) -> Exchange {
     let plan = view.plan.as_ref().filter(|_| memory.plan);
     let (plan, omitted_steps) = plan.map(steps).unwrap_or_default();
     Exchange {
+        untrusted: view.untrusted.map(|mark| mark.tool),
         job: view.job,
         goal: memory.cut(&view.goal),
         state: view.state,

@@ -13,10 +13,12 @@ mod dead_letters;
 mod descendants;
 mod direct;
 mod download;
+mod events;
 mod files;
 mod fold;
 mod folds;
 mod forking;
+mod graph;
 mod index;
 mod list;
 mod output;
@@ -46,8 +48,8 @@ use proto::{
     budget::Price,
     door::{
         self, About, AgentRevisions, Batch, Count, Dead, Download, DropAgent, Get, GetAbout,
-        GetCrew, GetTools, GetUsage, List, Preview, RefusedTool, SendSignal, Server, SetAgent,
-        Submit, Tools, Upload, Verb,
+        GetCrew, GetGraph, GetTools, GetUsage, List, Preview, RefusedTool, SendSignal, Server,
+        SetAgent, Submit, Tools, Upload, Verb,
     },
     error::Failure,
     id::ToolName,
@@ -217,6 +219,7 @@ impl Service for Door {
         match call.verb {
             Verb::Submit => call.answer::<Submit>(people, self).await,
             Verb::Get => call.answer::<Get>(people, self).await,
+            Verb::Graph => call.answer::<GetGraph>(people, self).await,
             Verb::List => call.answer::<List>(people, self).await,
             Verb::Count => call.answer::<Count>(people, self).await,
             Verb::Usage => call.answer::<GetUsage>(people, self).await,

@@ -114,6 +114,7 @@ fn repeating(order: Order) -> Order {
         | Order::Resume
         | Order::Retry
         | Order::Steer { .. }
+        | Order::Event { .. }
         | Order::Snapshot { .. } => order,
     }
 }
@@ -132,6 +133,7 @@ fn consequence(order: &Order, signal: &Signal, foresight: &Foresight) -> Consequ
         (_, Signal::Resume) => Consequence::Resume,
         (_, Signal::Retry) => Consequence::Retry,
         (_, Signal::Steer { .. }) => Consequence::Steer,
+        (_, Signal::Event { .. }) => Consequence::Event,
         (_, Signal::Snapshot { at, .. }) => Consequence::Snapshot { at: *at },
     }
 }

@@ -24,7 +24,7 @@ use proto::{
 use runtime::service::{Answers, Asked, Call};
 use tokio::time::Instant;
 
-use super::{Door, descendants, fold, rollback::Past};
+use super::{Door, descendants, events, fold, rollback::Past};
 
 /// Longest wait for the supervisor to end a canceled job.
 pub(super) const ENDS_WITHIN: Duration = Duration::from_secs(5);
@@ -97,6 +97,7 @@ impl Door {
                     | Signal::Retry
                     | Signal::Steer { .. }
                     | Signal::Snapshot { .. }
+                    | Signal::Event { .. }
                     | Signal::RollBack { .. } => {
                         let entries = self.broker.log.read(&id, job.seq()).await?;
                         self.catch_up(&mut job, &entries, (&signal, seq)).await?;
@@ -125,6 +126,7 @@ impl Door {
             Order::Resume => Signal::Resume,
             Order::Retry => Signal::Retry,
             Order::Steer { text } => instruction(text)?,
+            Order::Event { name, data } => events::event(name, data)?,
             Order::Snapshot { name, at } => {
                 let at = at.map(|point| earlier(id, entries, &point)).transpose()?;
                 snapshot(name, at)?
@@ -156,6 +158,9 @@ impl Door {
         }
         if let Signal::Snapshot { name, .. } = &signal {
             room_for(&job, name)?;
+        }
+        if let Signal::Event { name, .. } = &signal {
+            events::check_kept(&job, name)?;
         }
         Ok(Checked::Open { signal, job: Box::new(job), below })
     }
@@ -280,6 +285,7 @@ fn wanted(past: &Past<'_>, order: &Order) -> Result<(Seq, bool, &'static str), B
         | Order::Resume
         | Order::Retry
         | Order::Steer { .. }
+        | Order::Event { .. }
         | Order::Snapshot { .. } => {
             Err(Box::new(Failure::new(Code::Internal, "this signal is not a rollback")))
         }

@@ -13,6 +13,7 @@ use proto::{
     record::{Record, Unreadable},
     refusal::Text,
     view::{JobView, QuestionEnd},
+    workflow::{WorkflowGraph, shown},
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -28,6 +29,29 @@ pub(super) fn view(mut view: JobView) -> Result<JobView, Failure> {
         }
     }
     Err(Failure::of(Code::TooLarge, Text::JobTooLarge { job: &view.job }))
+}
+
+/// Returns a graph that fits one reply, with the values of its visits shortened if necessary.
+pub(super) fn graph(mut graph: WorkflowGraph) -> Result<WorkflowGraph, Failure> {
+    for most in [usize::MAX, 1000, 100, 0] {
+        if most < usize::MAX {
+            shorten_visits(&mut graph, most);
+        }
+        if bytes(&graph)?.len() <= limits::REPLY_BYTES_MAX {
+            return Ok(graph);
+        }
+    }
+    Err(Failure::of(Code::TooLarge, Text::JobTooLarge { job: &graph.job }))
+}
+
+fn shorten_visits(graph: &mut WorkflowGraph, most: usize) {
+    let cut = |value: &mut Value| *value = shown(value, most);
+    for visit in &mut graph.visits {
+        [&mut visit.input, &mut visit.output].into_iter().filter(|it| !it.is_null()).for_each(cut);
+        visit.error.iter_mut().for_each(|error| *error = ends(error, most.max(20)));
+    }
+    let values = [&mut graph.input, &mut graph.state];
+    values.into_iter().filter_map(Value::as_object_mut).flatten().for_each(|(_, it)| cut(it));
 }
 
 /// Returns an event that fits one message, shortened if necessary. Its id does not change.
@@ -154,6 +178,7 @@ mod tests {
             language: Language::En,
             files: Vec::new(),
             labels: proto::label::Labels::default(),
+            graph: None,
             plan: Some(PlanView {
                 title: "t".to_owned(),
                 revision: 0,
@@ -180,6 +205,7 @@ mod tests {
             spent: proto::spent::Spent::default(),
             tools: Vec::new(),
             budget: Vec::new(),
+            untrusted: None,
             conversation: None,
             generation: proto::id::Generation::FIRST,
             forked: None,

@@ -1,11 +1,13 @@
-//! Submitted workflows: the check of a file against the registry and the agent, and the definition
-//! that the job keeps.
+//! Submitted workflows: the check of a file, and of those that its nodes run, against the registry
+//! and the agent, and the definitions that the job keeps.
+
+mod below;
 
 use agents::{
     source::Mistakes,
     workflow::{
         read::{Known, read},
-        schema,
+        schema, shipped,
     },
 };
 use proto::{
@@ -19,10 +21,12 @@ use proto::{
     rules::Rules,
     strict::is_deep,
     tool::ToolSpec,
-    workflow::{Agent, AgentTask, Work, Workflow, WorkflowRun},
+    workflow::{Workflow, WorkflowRun},
 };
 use runtime::registry::Registry;
 use serde_json::{Value, json};
+
+use self::below::Below;
 
 /// Place of the file in mistakes.
 const PLACE: &str = "workflow";
@@ -30,11 +34,11 @@ const PLACE: &str = "workflow";
 /// Gives the job the workflow.
 ///
 /// # Errors
-/// Returns every mistake in the file, the first node that no job runs, or the reason why the input
-/// does not fit.
+/// Returns every mistake in a file, the workflows that run themselves or are nested too deep, or the
+/// reason why the input does not fit.
 pub(super) fn adopt(
     submitted: &mut Submitted,
-    SubmitWorkflow { source, input }: SubmitWorkflow,
+    SubmitWorkflow { source, input, workflows }: SubmitWorkflow,
     registry: &Registry,
 ) -> Result<(), Failure> {
     let registered = registry.all();
@@ -43,45 +47,27 @@ pub(super) fn adopt(
     let tools: Vec<&ToolSpec> =
         registered.iter().map(|tool| &tool.spec).filter(|spec| is_allowed(&spec.name)).collect();
     let agents = submitted.agent.agents.iter().map(|sub| sub.name.clone());
-    let known = Known::of(tools.iter().copied(), agents, []).complete();
-    let definition = read(PLACE, &source, &known).map_err(|mistakes| wrong(&mistakes))?.workflow;
-    if let Some((node, kind)) = not_run(&definition) {
-        let text = Text::WorkflowNode { node: &node, kind: &kind };
-        return Err(Failure::about(Code::InvalidRequest, PLACE, text));
-    }
+    let names = workflows.keys().cloned().chain(shipped::names());
+    let known = Known::of(tools.iter().copied(), agents, names).complete();
+    let definition = read(PLACE, &source, &known).map_err(|mistakes| wrong(&mistakes, PLACE))?;
+    let below = Below::of(&definition.workflow, &workflows, &known)?;
+    below.within_depth(&definition.workflow, submitted.agent.budget.depth)?;
+    let known = below.known(known);
+    let definition = read(PLACE, &source, &known).map_err(|mistakes| wrong(&mistakes, PLACE))?;
+    let workflows = below.frozen(&known, &tools)?;
+    let definition = definition.workflow;
     fits(&definition, &input)?;
-    let named = definition.nodes.values().filter_map(|node| node.work.as_tool());
-    let called = named.filter_map(|tool| tools.iter().find(|spec| spec.name == tool.tool));
-    let tools = called.map(|spec| (spec.name.clone(), spec.binding())).collect();
     let deadline = [submitted.agent.deadline_ms, definition.limits.deadline_ms];
     submitted.agent.deadline_ms = deadline.into_iter().flatten().min();
     submitted.rules = Rules::WORKFLOWS;
-    submitted.workflow = Some(Box::new(WorkflowRun { definition, input, tools }));
+    let tools = below::bindings(&definition, &tools);
+    submitted.workflow = Some(Box::new(WorkflowRun { definition, input, tools, workflows }));
     Ok(())
 }
 
-fn wrong(mistakes: &Mistakes) -> Failure {
+fn wrong(mistakes: &Mistakes, field: &str) -> Failure {
     let words = Words::new(|language| mistakes.text(language));
-    Failure::composed(Code::InvalidRequest, &words).at(PLACE)
-}
-
-/// Returns the first node that no job runs yet, and its type.
-fn not_run(definition: &Workflow) -> Option<(&str, &'static str)> {
-    let mut nodes = definition.nodes.iter();
-    nodes.find_map(|(id, node)| match &node.work {
-        Work::Event(_) => Some((id.as_str(), "event")),
-        Work::Agent(Agent { does: AgentTask::Workflow { .. } }) => Some((id.as_str(), "workflow")),
-        Work::Agent(_)
-        | Work::Model(_)
-        | Work::Tool(_)
-        | Work::Human(_)
-        | Work::Branch {}
-        | Work::Parallel(_)
-        | Work::Map(_)
-        | Work::Wait(_)
-        | Work::Set {}
-        | Work::End(_) => None,
-    })
+    Failure::composed(Code::InvalidRequest, &words).at(field)
 }
 
 fn fits(definition: &Workflow, input: &Value) -> Result<(), Failure> {

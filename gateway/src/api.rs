@@ -38,6 +38,7 @@ use proto::{
     limits,
     point::{Fork, Point},
     view::JobView,
+    workflow::WorkflowGraph,
 };
 use serde_json::json;
 
@@ -147,9 +148,10 @@ fn of_logs_and_files() -> Vec<Route> {
         Route::get("/v1/jobs/{job}/spans", log::spans).verb(Verb::Watch).replies::<log::Bars>(OK),
         Route::get("/v1/jobs/{job}/graph", plans::graph)
             .verb(Verb::Get)
+            .verb(Verb::Graph)
             .param::<Point>("at")
             .param::<u32>("revision")
-            .replies::<PlanGraph>(OK),
+            .replies_either::<PlanGraph, WorkflowGraph>(OK),
         Route::get("/v1/jobs/{job}/diff", plans::diff)
             .verb(Verb::Get)
             .param::<plans::Side>("a")

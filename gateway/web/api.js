@@ -100,6 +100,8 @@ export const api = {
   submit: (body) => write('POST', 'jobs', body),
   /** @param {string} job @param {string | number} [at] */
   job: (job, at) => get(`jobs/${id(job)}`, { at }),
+  /** @param {string} job @param {string | number} [at] */
+  graph: (job, at) => get(`jobs/${id(job)}/graph`, { at }),
   /** @param {string} job @param {any} body */
   signal: (job, body) => write('POST', `jobs/${id(job)}/signals`, body),
   /** @param {string} job @param {any} body */

@@ -8,7 +8,7 @@
 
 /**
  * @param {Node[]} nodes
- * @param {{width: number, height: number, gapX: number, gapY: number, wrap?: number}} box
+ * @param {{width: number, height: number, gapX: number, gapY: number, wrap?: number, whole?: boolean}} box with `whole`, edges that others imply are drawn too
  * @param {string[]} [earlier] order of the last layout, so that nodes do not jump
  * @returns {{places: Map<string, Place>, edges: Edge[], implied: number, width: number, height: number}}
  */
@@ -49,7 +49,7 @@ export function layout(nodes, box, earlier = []) {
     const sorted = parents[node].toSorted((a, b) => rank[b] - rank[a]);
     for (const parent of sorted) {
       const row = node * words;
-      if (above[row + (parent >> 5)] & (1 << (parent & 31))) {
+      if (!box.whole && above[row + (parent >> 5)] & (1 << (parent & 31))) {
         implied++;
         continue;
       }

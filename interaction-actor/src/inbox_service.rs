@@ -312,6 +312,7 @@ impl Service for InboxService {
             | Verb::Get
             | Verb::List
             | Verb::Count
+            | Verb::Graph
             | Verb::Watch
             | Verb::Signal
             | Verb::Batch

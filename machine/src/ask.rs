@@ -83,8 +83,10 @@ impl ActiveJob {
     /// Returns the first question that the step needs answered.
     pub(super) fn step_question(&self, job: &JobId, step: &StepRun) -> Option<QuestionRequest> {
         let approval = |call: &Call| {
-            let kind = call.to_approve(job)?;
+            let because = self.asks_by_rule(call);
+            let kind = call.to_approve(job, because.is_some())?;
             let prompt = Text::ApproveCall { tool: &call.tool }.text(self.language());
+            let prompt = because.map_or(prompt.clone(), |because| format!("{prompt}\n{because}"));
             let work = names::approval(&call.work);
             Some(QuestionRequest {
                 work,

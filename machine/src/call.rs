@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use proto::{
     agent::{Agent, Hosts},
-    decision::{CallWork, Wait},
+    decision::{CallWork, SpawnedWorkflow, Wait},
     fact::Called,
     family::{self, Task},
     id::{AskId, Attempt, JobId, Seq, StepId, ToolName, WorkId},
@@ -44,6 +44,8 @@ pub(super) struct Call {
     pub(super) retry: Option<RetryPolicy>,
     /// `true` if the call is a child job in which a question waits for a person.
     pub(super) asks_below: bool,
+    /// Workflow that the child job of the call runs.
+    pub(super) workflow: Option<Box<SpawnedWorkflow>>,
     pub(super) end: Option<CallEnd>,
 }
 
@@ -110,6 +112,7 @@ impl Call {
             key: None,
             retry: None,
             asks_below: false,
+            workflow: None,
             end: None,
         }
     }
@@ -133,6 +136,7 @@ impl Call {
             pool: self.binding.pool.clone(),
             effect: self.binding.effect,
             destructive: self.binding.destructive,
+            untrusted: self.binding.untrusted,
             args: self.args.clone(),
             language: submission.language,
             idempotency_key: self.key.clone().unwrap_or_else(|| submission.key(&self.work)),
@@ -140,6 +144,24 @@ impl Call {
             hosts: submission.hosts.cloned(),
             refused: None,
         })
+    }
+
+    /// Returns the command that records the refusal of the call by a rule of the agent. No pool
+    /// takes it. `None` while a question about the call is open.
+    pub(super) fn to_refuse(
+        &self,
+        submission: &Submission<'_>,
+        step: &StepId,
+        why: String,
+    ) -> Option<CallWork> {
+        let agreement = match &self.agreement {
+            Agreement::Asked(_) => return None,
+            Agreement::Wanted | Agreement::NotNeeded => Agreement::NotNeeded,
+            Agreement::Given(digest) => Agreement::Given(digest.clone()),
+        };
+        let refused = Some(WorkError::new(why, ErrorClass::Permanent));
+        let agreed = Self { agreement, ..self.clone() };
+        agreed.to_send(submission, step).map(|work| CallWork { refused, ..work })
     }
 
     /// Renames the call for a new generation, in which it is approved and sent again. Returns
@@ -159,8 +181,11 @@ impl Call {
     }
 
     /// Returns the approval question, if it is to be asked now.
-    pub(super) fn to_approve(&self, job: &JobId) -> Option<QuestionKind> {
-        let wanted = self.end.is_none() && self.agreement == Agreement::Wanted;
+    /// `by_rule` is `true` if a rule of the agent asks about a call that is due.
+    pub(super) fn to_approve(&self, job: &JobId, by_rule: bool) -> Option<QuestionKind> {
+        let is_due = || self.agreement == Agreement::NotNeeded && self.attempts.to_send().is_some();
+        let is_wanted = self.agreement == Agreement::Wanted || by_rule && is_due();
+        let wanted = self.end.is_none() && is_wanted;
         wanted.then(|| QuestionKind::ToolApproval {
             tool: self.tool.clone(),
             version: self.binding.version.clone(),

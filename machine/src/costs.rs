@@ -24,19 +24,26 @@ impl Costs {
         self.models.values().chain(self.tools.values()).copied().sum()
     }
 
-    /// Adds the tokens of a model's reply.
-    pub(crate) fn add_model(&mut self, budget: &Budget, model: Option<&str>, usage: Usage) {
+    /// Adds the tokens of a model's reply, and returns their cost.
+    pub(crate) fn add_model(
+        &mut self,
+        budget: &Budget,
+        model: Option<&str>,
+        usage: Usage,
+    ) -> Spent {
         if usage.is_nothing() {
-            return;
+            return Spent::default();
         }
         let price = model.and_then(|model| budget.own_price(model)).or(budget.price);
         let spent = Spent::at(usage, price.as_ref());
         *self.models.entry(model.unwrap_or(USUAL).to_owned()).or_default() += spent;
+        spent
     }
 
-    /// Adds the cost of a tool's result.
-    pub(crate) fn add_tool(&mut self, budget: &Budget, tool: &ToolName, cost: &Cost) {
+    /// Adds the cost of a tool's result, and returns it.
+    pub(crate) fn add_tool(&mut self, budget: &Budget, tool: &ToolName, cost: &Cost) -> Spent {
         let spent = Spent::on(cost, budget.price.as_ref());
         *self.tools.entry(tool.clone()).or_default() += spent;
+        spent
     }
 }

@@ -11,11 +11,12 @@ use proto::{
 
 use super::{
     attempts::{Attempts, Retries},
-    call::{Call, Submission},
+    call::{Agreement, Call, Submission},
     names,
     outbox::Tell,
     state::{ActiveJob, AskState, Job, Stage},
     step::{Exec, StepRun},
+    trust::Ruling,
     turn::{Turn, UnitKind},
 };
 
@@ -179,12 +180,21 @@ impl Job {
 
     /// Returns the command of a call: a task for a tool's worker, or the spawn of a child job.
     fn for_call(&self, open: &ActiveJob, step: &StepRun, call: &Call) -> Option<Decision> {
+        let (language, hosts) = (open.language(), open.brief.agent.tool.hosts.as_ref());
+        let (job, seq, at) = (&self.id, self.first, self.created);
+        let submission = Submission { job, seq, at, language, hosts };
+        match open.ruling(call) {
+            Ruling::Run => {}
+            Ruling::Ask(_) if call.agreement == Agreement::NotNeeded => return None,
+            Ruling::Ask(_) => {}
+            Ruling::Deny(why) => {
+                return call.to_refuse(&submission, step.id(), why).map(Decision::Call);
+            }
+        }
         if call.is_agent() {
             return self.spawn(open, step, call).map(|work| Decision::Spawn(Box::new(work)));
         }
-        let (language, hosts) = (open.language(), open.brief.agent.tool.hosts.as_ref());
-        let (job, seq, at) = (&self.id, self.first, self.created);
-        call.to_send(&Submission { job, seq, at, language, hosts }, step.id()).map(Decision::Call)
+        call.to_send(&submission, step.id()).map(Decision::Call)
     }
 
     /// Returns the command of a turn, or the note that a guard stops the run. Guards do not stop a

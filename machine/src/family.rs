@@ -8,7 +8,6 @@
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
 use proto::{
     decision::{Note, SpawnWork},
     family::{ChildQuestion, ChildSaid, News, Offered},
@@ -17,7 +16,7 @@ use proto::{
 };
 
 use super::{
-    at::Counted,
+    at::{At, Counted},
     kin_text::{self, Text},
     state::{ActiveJob, ChildInstruction},
     step::Exec,
@@ -69,11 +68,12 @@ impl ActiveJob {
                 if !call.is_agent() || call.end.is_some() || call.attempts.count() > 0 {
                     return;
                 }
-                if family.callee(agent, call.tool.as_str()).is_none() {
+                let is_agent = call.workflow.is_none();
+                if is_agent && family.callee(agent, call.tool.as_str()).is_none() {
                     call.refuse(kin_text::no_such_agent(language, agent, call.tool.as_str()));
                 } else if let Some(why) = no_further {
                     call.refuse(why.to_owned());
-                } else if let Err(why) = call.task() {
+                } else if is_agent && let Err(why) = call.task() {
                     call.refuse(Text::NoTask { why: &why }.text(language));
                 }
             });
@@ -130,7 +130,7 @@ impl ActiveJob {
     }
 
     /// Applies a child's message.
-    pub(super) fn heard_child(&mut self, at: Timestamp, said: &ChildSaid) -> Counted {
+    pub(super) fn heard_child(&mut self, at: At, said: &ChildSaid) -> Counted {
         if let News::Ended { outcome, .. } = &said.news {
             let counted = self.heard_end(said);
             if counted == Counted::Yes {
@@ -138,7 +138,7 @@ impl ActiveJob {
             }
             return counted;
         }
-        let Some(asks) = self.family.hear_question(said, at) else { return Counted::No };
+        let Some(asks) = self.family.hear_question(said, at.time) else { return Counted::No };
         if let Some((call, _)) = self.execution.call_mut(|call| call.work == said.work) {
             call.asks_below = asks;
         }
@@ -157,13 +157,17 @@ impl ActiveJob {
         Counted::Yes
     }
 
-    fn child_ended(&mut self, at: Timestamp, said: &ChildSaid, outcome: &Outcome) {
+    fn child_ended(&mut self, at: At, said: &ChildSaid, outcome: &Outcome) {
         let awaits = |call: &super::call::Call| call.awaits(&said.work, said.attempt);
         // No call waits for a child that was canceled because it was no longer needed.
         let language = self.language();
         if let Some((call, is_step)) = self.execution.call_mut(awaits) {
             call.asks_below = false;
-            call.child_ended(outcome, is_step, language, at);
+            call.child_ended(outcome, is_step, language, at.time);
+            // A parent's log does not hold what its child has seen, so the result is taken for
+            // content from outside.
+            let tool = call.tool.clone();
+            self.saw_outside(&tool, at.seq);
         }
     }
 }

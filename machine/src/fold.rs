@@ -9,6 +9,7 @@ use proto::{
     limits,
     notice::Notice,
     record::{Known, Unreadable},
+    spent::Spent,
     subject::Family,
 };
 
@@ -134,10 +135,10 @@ impl Job {
             Fact::Planned(planned) => open.planned(at.time, planned),
             Fact::Turned(turned) => open.turned(at, turned),
             Fact::Started(started) => open.started(source, started),
-            Fact::Called(called) => open.called(at.time, source, called),
+            Fact::Called(called) => open.called(at, source, called),
             Fact::Answered(answered) => open.answered(at, &self.id, answered),
             Fact::Fired(fired) => open.fired(at.time, &self.id, fired),
-            Fact::Child(said) => open.heard_child(at.time, said),
+            Fact::Child(said) => open.heard_child(at, said),
         }
     }
 
@@ -213,6 +214,7 @@ impl ActiveJob {
             Signal::Resume => self.steering.resume(),
             Signal::Retry => return Counted::from(self.try_again()),
             Signal::Steer { text } => self.steered(text),
+            Signal::Event { name, data } => return self.heard_event(name, data),
             Signal::Snapshot { name, at: earlier } => {
                 return Counted::from(self.lineage.name(at, name, *earlier));
             }
@@ -238,7 +240,7 @@ impl ActiveJob {
             && let Some(plan) = self.plan_of_calls(&mut calls)
         {
             self.confirm_calls(at.time, plan);
-            self.spent_on_turn(turned, model.as_deref());
+            let _ = self.spent_on_turn(turned, model.as_deref());
             return Counted::Yes;
         }
         let language = self.language();
@@ -275,17 +277,19 @@ impl ActiveJob {
                 }
             }
         }
-        self.spent_on_turn(turned, model.as_deref());
+        let spent = self.spent_on_turn(turned, model.as_deref());
+        if let Some(step) = self.execution.steps_mut().get_mut(index) {
+            step.spent += spent;
+        }
         Counted::Yes
     }
 
-    /// Adds the cost of a turn, by the price of the model that answered.
     /// Charges a turn at the price of the model that answered: by default that of its node, or of the
     /// agent.
-    fn spent_on_turn(&mut self, turned: &Turned, of_node: Option<&str>) {
+    fn spent_on_turn(&mut self, turned: &Turned, of_node: Option<&str>) -> Spent {
         let answered = turned.answered.as_ref().map(|answered| answered.model.as_str());
         let model = answered.or(of_node).or(self.brief.agent.model.as_deref());
-        self.spending.model(&self.brief, model, turned.usage);
+        self.spending.model(&self.brief, model, turned.usage)
     }
 
     /// Counts an intent unless the call is of another pool.
@@ -295,13 +299,22 @@ impl ActiveJob {
         Counted::from(self.execution.call_mut(is_foreign).is_none())
     }
 
-    fn called(&mut self, at: Timestamp, source: &Source, called: &Called) -> Counted {
+    fn called(&mut self, at: At, source: &Source, called: &Called) -> Counted {
         // Only a child's own report ends the call of a sub-agent.
         let awaits = |call: &Call| !call.is_agent() && call.awaits(&called.work, called.attempt);
         let is_theirs = |call: &Call| awaits(call) && source.may_call(&call.binding.pool);
-        let Some((call, is_step)) = self.execution.call_mut(is_theirs) else { return Counted::No };
-        call.answered(called, is_step, at);
-        self.spending.tool(&self.brief, call.tool.clone(), &called.cost);
+        let (spending, brief) = (&mut self.spending, &self.brief);
+        let answered = self.execution.steps_mut().iter_mut().find_map(|step| {
+            let (call, is_step) = step.call_mut(is_theirs)?;
+            call.answered(called, is_step, at.time);
+            let (tool, untrusted) = (call.tool.clone(), call.binding.untrusted);
+            step.spent += spending.tool(brief, tool.clone(), &called.cost);
+            Some((tool, untrusted))
+        });
+        let Some((tool, untrusted)) = answered else { return Counted::No };
+        if untrusted {
+            self.saw_outside(&tool, at.seq);
+        }
         Counted::Yes
     }
 
@@ -379,6 +392,12 @@ impl ActiveJob {
 
     fn sent_call(&mut self, at: At, work: &CallWork) -> bool {
         let sent = self.sent_unit(at, &work.work, work.attempt, Some(&work.idempotency_key));
+        // The registry knows what a tool reads, also where the plan is older than the mark.
+        if work.untrusted
+            && let Some((call, _)) = self.execution.call_mut(|call| call.work == work.work)
+        {
+            call.binding.untrusted = true;
+        }
         if let Some(error) = work.refused.as_ref().filter(|_| sent)
             && let Some((call, _)) = self.execution.call_mut(|call| call.work == work.work)
         {
@@ -434,7 +453,7 @@ impl ActiveJob {
                 Exec::Tool(_) | Exec::Acting(_) => step
                     .call_mut(|call| call.work == wait.work)
                     .is_some_and(|(call, _)| call.attempts.waits(wait)),
-                Exec::Sleep(sleep) if sleep.work == wait.work && sleep.timer.is_none() => {
+                Exec::Sleep(sleep) if sleep.work == wait.work && !sleep.is_waiting() => {
                     sleep.timer = Some(wait.timer.clone());
                     true
                 }

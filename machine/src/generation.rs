@@ -156,6 +156,8 @@ impl ActiveJob {
         self.lineage.fork_of(origin);
         self.family.leave();
         self.steering.clear_signals();
+        // The position of the mark is one of the source's log.
+        self.mark.iter_mut().for_each(|mark| mark.seq = None);
         self.execution.take_along();
         self.spending.begin_bill();
         self.go_on(self.generation().next());
@@ -237,7 +239,7 @@ impl StepRun {
                 inquiry.work = names::step(generation, revision, &id);
             }
             Exec::Sleep(sleep) => {
-                sleep.timer = None;
+                (sleep.timer, sleep.is_late) = (None, false);
                 sleep.work = names::step(generation, revision, &id);
             }
             Exec::NotBegun | Exec::Ended => {}

@@ -62,6 +62,7 @@ mod text;
 pub mod timeline;
 pub mod transcript;
 mod transitions;
+mod trust;
 mod turn;
 mod unreadable;
 mod view;
@@ -75,6 +76,7 @@ pub use self::{
     decide::{Arm, Next},
     effects::{Effects, Repeated},
     failure::before_failure,
+    graph::EventRefusal,
     outbox::Tell,
     questions::QuestionStatus,
     replay::{Replay, replay, rollback_target},

@@ -9,6 +9,7 @@ use proto::{
     lang::Language,
     output::OutputSchema,
     retry::RetryPolicy,
+    workflow::EventName,
 };
 use serde_json::Value;
 
@@ -46,14 +47,19 @@ pub(super) struct Inquiry {
     pub(super) ask: Option<AskId>,
 }
 
-/// A pause that is a whole step.
+/// A pause, or a wait for an event, that is a whole step.
 #[derive(Debug, Clone)]
 pub(super) struct Sleep {
     pub(super) work: WorkId,
-    /// End of the pause, by the server's clock.
-    pub(super) until: Timestamp,
-    /// Timer of the pause, once it is stored.
+    /// Event that ends the step; `None` for a pause.
+    pub(super) event: Option<EventName>,
+    /// End of the pause or of the wait, by the server's clock. A pause has one.
+    pub(super) until: Option<Timestamp>,
+    /// Timer of the end, once it is stored.
     pub(super) timer: Option<TimerName>,
+    /// `true` once the time for the event was up. The workflow goes on without the event then,
+    /// unless one that it can receive arrived before.
+    pub(super) is_late: bool,
 }
 
 /// The end of a visit's step.
@@ -86,14 +92,23 @@ impl Inquiry {
 }
 
 impl Sleep {
+    pub(super) fn new(work: WorkId, event: Option<EventName>, until: Option<Timestamp>) -> Self {
+        Self { work, event, until, timer: None, is_late: false }
+    }
+
     /// Returns the decision to wait, unless it is stored.
     pub(super) fn to_wait(&self, timer: TimerName, language: Language) -> Option<Wait> {
-        self.timer.is_none().then(|| Wait {
-            work: self.work.clone(),
-            attempt: Attempt::FIRST,
-            until: self.until,
-            timer,
-            reason: Text::Pauses.text(language),
-        })
+        let until = self.until.filter(|_| self.timer.is_none())?;
+        let reason = match &self.event {
+            None => Text::Pauses.text(language),
+            Some(event) => Text::AwaitsEvent { event: &event.as_str() }.text(language),
+        };
+        let (work, attempt) = (self.work.clone(), Attempt::FIRST);
+        Some(Wait { work, attempt, until, timer, reason })
+    }
+
+    /// Returns `true` if nothing remains to be stored before the step waits.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.timer.is_some() || self.until.is_none()
     }
 }

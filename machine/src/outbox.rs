@@ -86,6 +86,7 @@ impl Job {
                     | Signal::Retry
                     | Signal::Steer { .. }
                     | Signal::Snapshot { .. }
+                    | Signal::Event { .. }
                     | Signal::RollBack { .. } => None,
                 };
                 let (signal, parent_seq) = (signal.clone(), Some(open.family.halted()));
@@ -140,7 +141,7 @@ impl Job {
             agents: callees.map(|all| family::reachable(&spawn.agent, all)).unwrap_or_default(),
             forked: None,
             plan: None,
-            workflow: None,
+            workflow: spawn.workflow.as_ref().and_then(|sub| open.sub_run(sub)).map(Box::new),
             files: open.brief.files.clone(),
             labels: open.brief.labels.clone(),
             rules: open.brief.rules,
@@ -166,28 +167,40 @@ impl Job {
         call: &super::call::Call,
     ) -> Option<SpawnWork> {
         let attempt = call.would_send()?;
-        let sub = open.brief.agent.sub_agent(call.tool.as_str())?;
-        let callee = open.family.callees()?.get(&sub.name)?;
         let share = open.share()?;
-        let mut agent = sub.policies(&callee.agent);
+        let mut agent = match &call.workflow {
+            // A sub-workflow runs under the policies of the job.
+            Some(sub) => open.sub_workflow_agent(sub)?,
+            None => {
+                let sub = open.brief.agent.sub_agent(call.tool.as_str())?;
+                let callee = open.family.callees()?.get(&sub.name)?;
+                sub.policies(&callee.agent)
+            }
+        };
         share.bound(&mut agent, &open.brief.agent);
+        let marked = open.mark.as_ref().map(|mark| &mark.tool);
+        agent.approval = open.brief.agent.approval.passed_on(&agent.approval, marked);
         if let Some(ms) = open.brief.agent.deadline_ms {
             let left = ms.saturating_sub(self.age_ms()).max(1);
             agent.deadline_ms = Some(agent.deadline_ms.map_or(left, |own| own.min(left)));
         }
-        let task = call.task().ok()?;
         let language = agent.language.unwrap_or(open.language());
         let is_step = matches!(step.exec, Exec::Tool(_));
         let observe = &open.brief.agent.observe;
         let before = if is_step { open.execution.dependencies(step, observe) } else { Vec::new() };
+        let goal = match &call.workflow {
+            Some(_) => step.step.title.clone(),
+            None => kin_text::task(language, &call.task().ok()?, &before),
+        };
         Some(SpawnWork {
             work: call.work.clone(),
             attempt,
             step: step.id().clone(),
             child: family::child_id(&self.id, self.first, &call.work, attempt),
             agent,
-            goal: kin_text::task(language, &task, &before),
+            goal,
             language,
+            workflow: call.workflow.as_deref().cloned(),
         })
     }
 }

@@ -76,7 +76,8 @@ impl ActiveJob {
 
     /// Returns `true` if a sub-agent is to be called now.
     pub(super) fn wants_child(&self) -> bool {
-        self.family.callees().is_some() && self.wanted_children() > 0
+        let has_children = self.family.callees().is_some() || self.has_workflow();
+        has_children && self.wanted_children() > 0
     }
 }
 

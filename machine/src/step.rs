@@ -13,6 +13,7 @@ use proto::{
     observe::Observe,
     outline::Item,
     plan::Step,
+    spent::Spent,
     step::StepState,
     view::CallView,
 };
@@ -52,6 +53,8 @@ pub(super) struct StepRun {
     pub(super) attachments: Vec<String>,
     pub(super) attempted: u32,
     pub(super) turns: u32,
+    /// Cost of its model turns and tool calls. The cost of a child job is its own.
+    pub(super) spent: Spent,
     /// Calls of finished turns.
     pub(super) calls: Vec<CallView>,
     /// The loop guard's record of the run; `None` until its first turn is over.
@@ -92,7 +95,7 @@ pub(super) enum Exec {
     Rerun(Attempts),
     /// The step is one question to a person.
     Asked(Box<Inquiry>),
-    /// The step is a pause.
+    /// The step is a pause, or a wait for an event.
     Sleep(Sleep),
     /// The step has ended.
     Ended,
@@ -113,6 +116,7 @@ impl StepRun {
             attachments: Vec::new(),
             attempted: 0,
             turns: 0,
+            spent: Spent::default(),
             calls: Vec::new(),
             watch: None,
             notices: Vec::new(),
@@ -196,7 +200,7 @@ impl StepRun {
         let next = match &self.exec {
             Exec::NotBegun | Exec::Ended => return,
             Exec::Asked(inquiry) if inquiry.ask.is_some() => StepState::Waiting,
-            Exec::Sleep(sleep) if sleep.timer.is_some() => StepState::Waiting,
+            Exec::Sleep(sleep) if sleep.is_waiting() => StepState::Waiting,
             Exec::Tool(call) if call.is_waiting() => StepState::Waiting,
             Exec::Acting(acting) if acting.is_waiting() => StepState::Waiting,
             Exec::Rerun(attempts) if attempts.timer().is_some() => StepState::Waiting,
@@ -349,7 +353,8 @@ impl StepRun {
     pub(super) fn attach(&mut self, work: &WorkId, id: &AskId) -> Option<bool> {
         let approved = self.call_mut(|call| names::approval(&call.work) == *work);
         if let Some((call, _)) = approved {
-            let wanted = call.agreement == Agreement::Wanted;
+            // A rule of the agent may ask about a call that needs no approval by itself.
+            let wanted = matches!(call.agreement, Agreement::Wanted | Agreement::NotNeeded);
             call.agreement = Agreement::Asked(id.clone());
             return wanted.then_some(false);
         }

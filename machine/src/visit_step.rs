@@ -8,13 +8,14 @@ use proto::{
     interaction::{Answer, Verdict},
     lang::Language,
     output::OutputSchema,
+    workflow::EventName,
 };
 use serde_json::{Value, json};
 
 use super::{
     asking::reply_text,
     attempts::Retries,
-    nodes::VisitEnd,
+    nodes::{Sleep, VisitEnd},
     step::{Exec, StepRun},
     turn::UnitKind,
 };
@@ -23,15 +24,19 @@ use super::{
 const APPROVED: &str = "approved";
 
 impl StepRun {
-    /// Returns the timer of a pause.
+    /// Returns the timer of a pause, or of a wait for an event.
     pub(super) fn sleep_timer(&self) -> Option<&TimerName> {
-        self.asleep().map(|(timer, _)| timer)
+        self.sleep()?.timer.as_ref()
     }
 
-    /// Returns the timer and the end of a pause that has begun.
-    pub(super) fn asleep(&self) -> Option<(&TimerName, Timestamp)> {
-        let Exec::Sleep(sleep) = &self.exec else { return None };
-        Some((sleep.timer.as_ref()?, sleep.until))
+    /// Returns the pause, or the wait for an event.
+    pub(super) fn sleep(&self) -> Option<&Sleep> {
+        if let Exec::Sleep(sleep) = &self.exec { Some(sleep) } else { None }
+    }
+
+    /// Returns the event for which the step waits.
+    pub(super) fn awaited_event(&self) -> Option<&EventName> {
+        self.sleep()?.event.as_ref()
     }
 
     /// Returns the end of a workflow's visit, once the step has ended.
@@ -39,7 +44,7 @@ impl StepRun {
         if !self.state.is_terminal() {
             return None;
         }
-        if self.rules.as_deref().is_some_and(|rules| rules.timed_out) {
+        if self.is_timed_out() {
             return Some(VisitEnd::TimedOut);
         }
         let error = || self.response.clone().unwrap_or_default();
@@ -47,6 +52,11 @@ impl StepRun {
             Some(result) => VisitEnd::Done(result.clone()),
             None => VisitEnd::Failed(error()),
         })
+    }
+
+    /// Returns `true` if the time of the visit was up.
+    pub(super) fn is_timed_out(&self) -> bool {
+        self.rules.as_deref().is_some_and(|rules| rules.timed_out)
     }
 
     /// Returns `true` if the step is a question for the answer to this work.
@@ -92,10 +102,27 @@ impl StepRun {
         self.fail(reason, at);
     }
 
-    /// Ends a pause.
+    /// Ends a pause whose timer has fired. A wait for an event is late then: the workflow decides
+    /// whether an event ends it after all.
     pub(super) fn wake(&mut self, at: Timestamp) {
         self.asked_about(at);
-        self.complete(Value::Null, String::new(), at);
+        match &mut self.exec {
+            Exec::Sleep(sleep) if sleep.event.is_some() => sleep.is_late = true,
+            Exec::Sleep(_)
+            | Exec::NotBegun
+            | Exec::Tool(_)
+            | Exec::Turn(_)
+            | Exec::Acting(_)
+            | Exec::Rerun(_)
+            | Exec::Asked(_)
+            | Exec::Ended => self.complete(Value::Null, String::new(), at),
+        }
+    }
+
+    /// Ends a wait with the event that the workflow received.
+    pub(super) fn receive(&mut self, event: Value, at: Timestamp) {
+        self.asked_about(at);
+        self.complete(event, String::new(), at);
     }
 
     /// Returns `true` for a node whose model has one turn.

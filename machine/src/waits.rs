@@ -78,8 +78,10 @@ impl Job {
             waits.timers.extend(backing.map(|(timer, at)| Arm { timer: timer.clone(), at }));
             waits.backing_off |= attempts.timer().is_some();
         }
-        let asleep = open.execution.steps().iter().filter_map(StepRun::asleep);
-        let arms = asleep.map(|(timer, at)| Arm { timer: timer.clone(), at });
+        let asleep = open.execution.steps().iter().filter_map(StepRun::sleep);
+        let asleep = asleep.filter(|sleep| !sleep.is_late);
+        let arms =
+            asleep.filter_map(|sleep| Some(Arm { timer: sleep.timer.clone()?, at: sleep.until? }));
         waits.timers.extend(arms);
         waits.children = open.family.alive().map(|child| child.spawn.child.clone()).collect();
         for asking in open.questions.open_in_order() {

@@ -91,11 +91,18 @@ impl Job {
         reasons.extend(self.asked(open, around));
         let path = open.family.path(&self.id);
         reasons.extend(open.units().iter().filter_map(|unit| of_unit(unit, open, path, around)));
-        let asleep = open.execution.steps().iter().filter_map(|step| Some((step, step.asleep()?)));
-        reasons.extend(asleep.map(|(step, (_, until))| Why {
-            reason: Reason::Pausing { step: step.id().clone() },
-            since: step.started.unwrap_or(self.updated),
-            until: Some(until),
+        let asleep = open.execution.steps().iter().filter_map(|step| Some((step, step.sleep()?)));
+        let asleep = asleep.filter(|(_, sleep)| sleep.is_waiting());
+        reasons.extend(asleep.map(|(step, sleep)| {
+            let (id, event) = (step.id().clone(), sleep.event.clone());
+            Why {
+                reason: match event {
+                    None => Reason::Pausing { step: id },
+                    Some(event) => Reason::Event { step: id, event },
+                },
+                since: step.started.unwrap_or(self.updated),
+                until: sleep.until,
+            }
         }));
         if reasons.is_empty() {
             // After a rollback the job waits for the ends of the children that it has called off.

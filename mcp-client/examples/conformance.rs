@@ -127,6 +127,7 @@ async fn call(tools: &Toolset, spec: ToolSpec, args: Value) -> Result<String, Bo
         pool: spec.pool,
         effect: spec.effect,
         destructive: spec.destructive,
+        untrusted: spec.untrusted,
         args,
         idempotency_key: "job/g0.s1".into(),
         approved: None,

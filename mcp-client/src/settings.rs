@@ -102,6 +102,9 @@ pub struct Server {
     /// `true` if the annotations of the server's tools decide their effects and approvals.
     #[serde(default)]
     pub trust_annotations: bool,
+    /// `true` if the results of the server's tools hold no content from outside.
+    #[serde(default)]
+    pub trust_results: bool,
     /// The choice among the server's tools.
     #[serde(default)]
     pub tools: Tools,

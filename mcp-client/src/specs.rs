@@ -84,6 +84,7 @@ pub(crate) fn of(
             concurrency: CONCURRENCY,
             approval,
             destructive,
+            untrusted: !settings.trust_results,
             version: format!("mcp-{}", digest.get(..VERSION_DIGITS).unwrap_or(&digest)),
             commands: Vec::new(),
             translations: std::collections::BTreeMap::new(),

@@ -34,6 +34,8 @@ pub enum Consequence {
     Reread,
     /// Instructs a job.
     Steer,
+    /// Reports an event to a workflow.
+    Event,
     /// Names a position of a job.
     Snapshot {
         /// Earlier record; absent for the present position.
@@ -144,6 +146,7 @@ impl Consequence {
             Self::Retry => one(Text::Retry),
             Self::Reread => one(Text::RetryUnread),
             Self::Steer => one(Text::Steer),
+            Self::Event => one(Text::Event),
             Self::Snapshot { at: None } => one(Text::Snapshot),
             Self::Snapshot { at: Some(at) } => one(Text::SnapshotAt { at }),
             Self::EditPlan { revision } => one(Text::EditPlan { revision }),
@@ -258,6 +261,7 @@ mod tests {
             Consequence::Retry,
             Consequence::Reread,
             Consequence::Steer,
+            Consequence::Event,
             Consequence::Snapshot { at: None },
             Consequence::Snapshot { at: Some(Seq(5)) },
             Consequence::EditPlan { revision: 2 },

@@ -7,7 +7,7 @@ use crate::{
     bounds::Text as Bound,
     escape, excerpt,
     fence::fenced,
-    id::{ConversationId, JobId, StepId},
+    id::{ConversationId, JobId, StepId, ToolName},
     job::JobState,
     lang::{Language, Words},
     step::StepState,
@@ -75,6 +75,9 @@ pub struct Conversation {
 /// An earlier job of the conversation, as a later one reads it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Exchange {
+    /// Tool whose content from outside the earlier job had seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untrusted: Option<ToolName>,
     /// Id of the earlier job.
     pub job: JobId,
     /// Goal of the earlier job, truncated.
@@ -129,8 +132,16 @@ pub fn told(language: Language, earlier: &[Exchange]) -> String {
     let results = Text::Results.text(language);
     let mut text = Text::Head.text(language);
     for (number, one) in earlier.iter().enumerate() {
-        let Exchange { job: _, goal: said, state, response, results: found, plan, omitted_steps } =
-            one;
+        let Exchange {
+            untrusted: _,
+            job: _,
+            goal: said,
+            state,
+            response,
+            results: found,
+            plan,
+            omitted_steps,
+        } = one;
         let (said, response, found) = (fenced(said), fenced(response), fenced(found));
         text.push_str(&format!(
             "\n\n[{}] {goal}: {said}\n{answer} ({state}): {response}",
@@ -158,6 +169,7 @@ mod tests {
     #[test]
     fn a_model_is_told_what_was_asked_and_answered_in_order() {
         let one = |job: &str, goal: &str, state, response: &str| Exchange {
+            untrusted: None,
             job: JobId::new(job).unwrap(),
             goal: goal.into(),
             state,
@@ -186,6 +198,7 @@ mod tests {
             response: response.into(),
         };
         let mut one = Exchange {
+            untrusted: None,
             job: JobId::new("a").unwrap(),
             goal: "find a hotel".into(),
             state: JobState::Failed,

@@ -36,6 +36,7 @@ use crate::{
     source::Source,
     tool::Effect,
     work_error::WorkError,
+    workflow::WorkflowName,
 };
 
 /// A choice of the supervisor.
@@ -312,6 +313,9 @@ pub struct CallWork {
     /// `true` if a call removes or overwrites something, as the planner or the approver saw.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub destructive: bool,
+    /// `true` if results hold content from outside, as the planner or the model saw.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub untrusted: bool,
     /// Arguments, with placeholders resolved.
     pub args: Value,
     /// Key that is the same for all attempts. A tool passes it to the service on which it has an
@@ -327,7 +331,8 @@ pub struct CallWork {
     /// The only hosts that the tool may send requests to; `None` for no rule of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Hosts>,
-    /// Refusal by the supervisor, when the registry contradicts the worker's claim about the tool.
+    /// Refusal by the supervisor, when the registry contradicts the worker's claim about the tool
+    /// or a rule of the agent denies the call.
     /// No pool takes such a call, and the attempt ends with this error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<WorkError>,
@@ -351,6 +356,18 @@ pub struct SpawnWork {
     pub goal: String,
     /// Language of the child.
     pub language: Language,
+    /// Workflow that the child runs, whose definition the submission of this job holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<SpawnedWorkflow>,
+}
+
+/// A workflow that a child job runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SpawnedWorkflow {
+    /// Name of the workflow.
+    pub workflow: WorkflowName,
+    /// Input, an object.
+    pub input: Value,
 }
 
 /// The command to ask a user.

@@ -7,6 +7,7 @@ mod agents;
 mod batch;
 mod files;
 mod filter;
+mod graph;
 mod inbox;
 mod installation;
 mod jobs;
@@ -32,6 +33,7 @@ pub use self::{
     batch::{Batch, BatchOutcome, BatchSignal, Batched},
     files::{Data, Download, Downloaded, FileSource, SubmitFile, Upload, Uploaded},
     filter::{Filter, InvalidSearchText, SearchText},
+    graph::GetGraph,
     inbox::{AnswerTaken, GiveAnswer, Inbox, InboxEntry, InboxPage},
     installation::{About, Crew, GetAbout, GetCrew, PoolQueue},
     jobs::{Count, Counted, List, Listed},
@@ -54,6 +56,7 @@ use crate::{
     refusal::Warnings,
     tool::ToolSpec,
     view::JobView,
+    workflow::WorkflowName,
 };
 
 /// The request to submit a job.
@@ -121,6 +124,9 @@ pub struct SubmitWorkflow {
     /// Input: a JSON object that fits the workflow's schema; empty when absent.
     #[serde(default = "empty")]
     pub input: Value,
+    /// Files of the workflows that nodes run as child jobs, by name; each is at most 256 KiB.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub workflows: BTreeMap<WorkflowName, String>,
 }
 
 /// A tool call that a user requests by name.

@@ -7,6 +7,7 @@ mod turned;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 pub use self::{
     asked::{Asked, AskedKind},
@@ -33,7 +34,7 @@ use crate::{
     rules::Rules,
     tool::{Fault, ToolResult},
     work_error::WorkError,
-    workflow::WorkflowRun,
+    workflow::{EventName, WorkflowRun},
 };
 
 /// An event outside the supervisor.
@@ -233,6 +234,16 @@ pub enum Signal {
         /// Confirms the rollback even when irreversible actions would run again.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         again: bool,
+    },
+    /// Reports an event from outside to the workflow of the job, whose nodes of type `event` receive
+    /// it. It counts only when the workflow has a node for the name and the job keeps fewer than
+    /// [`crate::workflow::EVENTS_MAX`] events that no node has received.
+    Event {
+        /// Name of the event.
+        name: EventName,
+        /// Content of the event, at most [`crate::workflow::EVENT_DATA_BYTES_MAX`] bytes of JSON.
+        #[serde(default, skip_serializing_if = "crate::is_default")]
+        data: Value,
     },
 }
 

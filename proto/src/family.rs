@@ -222,6 +222,7 @@ pub fn as_tools(offered: &[Offered], language: Language) -> Vec<ToolSpec> {
         concurrency: 1,
         approval: Approval::Never,
         destructive: false,
+        untrusted: false,
         version: "1".to_owned(),
         commands: Vec::new(),
         translations: BTreeMap::new(),

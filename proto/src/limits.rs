@@ -123,3 +123,13 @@ pub const WATCHES_MAX: usize = 2_000;
 pub const WATCH_SECONDS_MAX: u64 = 600;
 /// Interval of a watch's heartbeats, in seconds.
 pub const WATCH_HEARTBEAT_SECONDS: u64 = 5;
+/// Maximum number of rules for calls of one agent.
+pub const RULES_MAX: usize = 64;
+/// Maximum size of the argument schema of a rule for calls, in bytes of JSON.
+pub const RULE_ARGS_BYTES_MAX: usize = 8 * 1024;
+/// Maximum length of the reason of a rule for calls, in bytes.
+pub const RULE_WHY_BYTES_MAX: usize = 512;
+/// Maximum number of tools that a policy for content from outside leaves alone.
+pub const EXCEPT_MAX: usize = 256;
+/// Maximum number of jobs above whose rules a job has: the largest depth of a family.
+pub const INHERITED_MAX: usize = 64;

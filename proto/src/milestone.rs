@@ -47,7 +47,8 @@ const fn may_reopen(signal: &Signal) -> bool {
         | Signal::Pause
         | Signal::Resume
         | Signal::Steer { .. }
-        | Signal::Snapshot { .. } => false,
+        | Signal::Snapshot { .. }
+        | Signal::Event { .. } => false,
     }
 }
 

@@ -4,10 +4,12 @@
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, de, de::Visitor};
+use serde_json::Value;
 
 use crate::{
     fact::Signal,
     id::{JobId, Seq, SnapshotName, StepId},
+    workflow::EventName,
 };
 
 /// A point of a job's log: a number or a string in JSON.
@@ -82,6 +84,14 @@ pub enum Order {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<Point>,
     },
+    /// [`Signal::Event`].
+    Event {
+        /// Name of the event.
+        name: EventName,
+        /// Content of the event, at most [`crate::workflow::EVENT_DATA_BYTES_MAX`] bytes of JSON.
+        #[serde(default, skip_serializing_if = "crate::is_default")]
+        data: Value,
+    },
     /// [`Signal::RollBack`].
     RollBack {
         /// Last record that stays, or the name of a snapshot.
@@ -115,6 +125,7 @@ impl From<Signal> for Order {
             Signal::Retry => Self::Retry,
             Signal::Steer { text } => Self::Steer { text },
             Signal::Snapshot { name, at } => Self::Snapshot { name, at: at.map(Point::Seq) },
+            Signal::Event { name, data } => Self::Event { name, data },
             Signal::RollBack { to, again, seen: _ } => Self::RollBack { to: Point::Seq(to), again },
         }
     }

@@ -84,6 +84,10 @@ pub struct ToolSpec {
     /// `true` if a call removes or overwrites something, such as a task or a file.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub destructive: bool,
+    /// `true` if results hold content from outside, such as a web page. A job that has seen such a
+    /// result is marked, and its agent's policy may narrow the calls that follow.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub untrusted: bool,
     /// Version of the tool. An approval is bound to it.
     #[serde(default = "default_version")]
     pub version: String,
@@ -193,6 +197,9 @@ pub struct Binding {
     /// `true` if a call removes or overwrites something.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub destructive: bool,
+    /// `true` if results hold content from outside.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub untrusted: bool,
     /// Version that the planner or the model saw.
     pub version: String,
 }
@@ -223,6 +230,7 @@ impl ToolSpec {
             effect: self.effect,
             approval: self.approval,
             destructive: self.destructive,
+            untrusted: self.untrusted,
             version: self.version.clone(),
         }
     }

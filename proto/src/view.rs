@@ -27,7 +27,19 @@ use crate::{
     spent::Spent,
     step::StepState,
     why::Why,
+    workflow::WorkflowView,
 };
+
+/// The mark of a job that has seen content from outside, such as a web page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Mark {
+    /// Tool or sub-agent whose result marked the job.
+    pub tool: ToolName,
+    /// Position of the result in the log; absent when the job was marked from its beginning, by the
+    /// job that delegated it, by its conversation or by the source of its fork.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<Seq>,
+}
 
 /// A job at one position of its log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -65,6 +77,9 @@ pub struct JobView {
     /// Labels of the submission.
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
     pub labels: Labels,
+    /// Progress through the workflow; absent for a job with a plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph: Option<Box<WorkflowView>>,
     /// Plan in force, or the proposed plan that awaits confirmation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanView>,
@@ -117,6 +132,9 @@ pub struct JobView {
     /// Use of each limit of the budget.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub budget: Vec<Gauge>,
+    /// Content from outside that the job has seen first; absent for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untrusted: Option<Mark>,
     /// Conversation that the job belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,

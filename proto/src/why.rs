@@ -10,6 +10,7 @@ use crate::{
     id::{AgentName, AskId, Attempt, JobId, Pool, Seq, Shard, StepId, ToolName, WorkId},
     job::FailReason,
     lang::Language,
+    workflow::EventName,
 };
 
 messages::texts!(why);
@@ -139,6 +140,13 @@ pub enum Reason {
         /// Step of the pause.
         step: StepId,
     },
+    /// A workflow waits for an event from outside.
+    Event {
+        /// Step of the wait.
+        step: StepId,
+        /// Name of the event.
+        event: EventName,
+    },
     /// A child job has not ended.
     Child {
         /// Id of the child.
@@ -196,8 +204,8 @@ impl Reason {
         self.into()
     }
 
-    /// Returns `true` if the job does not move until a person or an operator acts, or a service
-    /// returns.
+    /// Returns `true` if the job does not move until a person or an operator acts, an event arrives
+    /// or a service returns.
     #[must_use]
     pub fn is_hold(&self) -> bool {
         match self {
@@ -208,7 +216,8 @@ impl Reason {
             | Self::Question { .. }
             | Self::GivenUp { .. }
             | Self::Outage { .. }
-            | Self::Retry { .. } => true,
+            | Self::Retry { .. }
+            | Self::Event { .. } => true,
             Self::Child { why, .. } => why.as_ref().is_some_and(|why| why.reason.is_hold()),
             Self::Pausing { .. }
             | Self::Queued { .. }
@@ -233,6 +242,7 @@ impl Reason {
             Self::Paused { .. }
             | Self::Question { .. }
             | Self::Retry { .. }
+            | Self::Event { .. }
             | Self::Pausing { .. }
             | Self::Queued { .. }
             | Self::Sent { .. }
@@ -263,6 +273,7 @@ impl Reason {
                 Text::Retry { work, attempt, max, error }
             }
             Self::Pausing { step } => Text::Pausing { step },
+            Self::Event { step, event } => Text::Event { step, event },
             Self::Child { path, why: None, .. } => Text::Child { path },
             Self::Child { path, why: Some(why), .. } => {
                 Text::ChildBecause { path, why: &why.reason.text(language) }
@@ -291,6 +302,7 @@ impl Reason {
             Self::GivenUp { .. } => Text::GivenUpNext { job },
             Self::Outage { .. } => Text::OutageNext { job },
             Self::Retry { .. } => Text::RetryNext { job },
+            Self::Event { event, .. } => Text::EventNext { job, event },
             Self::Child { job, why, .. } => return why.as_ref()?.reason.unblock(job, language),
             Self::Queued { command: OpenCommand { kind, pool, .. }, .. } => {
                 Text::QueuedNext { kind, pool }
@@ -390,6 +402,10 @@ mod tests {
             Reason::Outage { work: work.clone(), attempt, error: error.clone() },
             Reason::Retry { work, attempt, max_attempts: 5, error },
             Reason::Pausing { step: StepId::new("cool--1").unwrap() },
+            Reason::Event {
+                step: StepId::new("paid--1").unwrap(),
+                event: EventName::new("payment").unwrap(),
+            },
             Reason::Child {
                 job,
                 path: "j/a".into(),

@@ -36,6 +36,7 @@ mod tests;
 mod tools;
 mod verdict;
 mod wire;
+mod workflows;
 mod workload;
 mod world;
 

@@ -32,6 +32,9 @@ use crate::{
 /// anything usable may ask as long as somebody answers.
 const QUESTIONS_MAX: usize = 25;
 
+/// The maximum number of refusals after which a workflow is submitted again.
+const REFUSALS_MAX: u32 = 100;
+
 /// The wait before a request is repeated.
 const AGAIN: Duration = Duration::from_secs(2);
 
@@ -120,7 +123,7 @@ impl People {
     }
 
     async fn submit(self, workload: Workload) {
-        let job = &workload.job;
+        let (job, mut refusals) = (&workload.job, 0);
         loop {
             match self.counter.ask(Verb::Submit, &workload.body).await {
                 DoorReply::Reply(reply) => {
@@ -130,6 +133,13 @@ impl People {
                     told.accepted.insert(job.clone());
                     *told.created.entry(job.clone()).or_default() += u32::from(created);
                     return;
+                }
+                // The front door may not have heard of the tools of a workflow yet.
+                DoorReply::Refused(Code::InvalidRequest, _)
+                    if refusals < REFUSALS_MAX && workload.body.get("workflow").is_some() =>
+                {
+                    refusals += 1;
+                    self.rest().await;
                 }
                 DoorReply::Refused(code, why) => {
                     let what = format!("the submission of {job} was refused: {code}: {why}");

@@ -89,6 +89,7 @@ impl Tool for Workload {
             concurrency: 4,
             approval: self.approval,
             destructive: false,
+            untrusted: false,
             version: "1".to_owned(),
             commands: Vec::new(),
             translations: BTreeMap::new(),

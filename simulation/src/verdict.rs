@@ -5,6 +5,7 @@ pub(crate) mod back;
 pub(crate) mod families;
 mod reasons;
 mod repeats;
+mod workflows;
 
 use std::collections::BTreeMap;
 
@@ -90,6 +91,7 @@ pub(crate) fn wrong(evidence: &Evidence) -> Vec<String> {
         wrong.extend(miscounted(id, entries));
         wrong.extend(summarised_for_ever(id, entries));
         wrong.extend(reasons::missing(id, entries));
+        wrong.extend(workflows::wrong(id, entries));
     }
     for (id, times) in &told.created {
         if *times > 1 {
@@ -122,6 +124,9 @@ pub(crate) fn tally(evidence: &Evidence, story: &Story) {
         });
         (0..job.ignored()).for_each(|_| story.count("facts without effect"));
         (0..job.generation().0).for_each(|_| story.count("generations after the first"));
+        if workflows::compared(id, entries).is_some() {
+            story.count("workflows compared");
+        }
         let Some(view) = job.view() else { continue };
         view.children.iter().for_each(|_| story.count("jobs for jobs"));
         view.parent.iter().for_each(|_| story.count("jobs that work for a job"));

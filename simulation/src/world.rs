@@ -32,6 +32,7 @@ use crate::{
     story::{Counts, Line, Story},
     verdict::{self, Evidence, Logs},
     wire::{self, Wire},
+    workflows,
     workload::Workload,
 };
 
@@ -75,6 +76,7 @@ pub(crate) async fn run(seed: u64, mutation: Option<Mutation>, with_story: bool)
     let posts = posts(&environment, &chance);
     let mut workloads = Workload::draw(&Chance::new(seed, "errands"), rough);
     operator_actions::add(seed, &mut workloads);
+    workflows::add(seed, &mut workloads);
     let jobs: Vec<JobId> = workloads.iter().map(|workload| workload.job.clone()).collect();
     let people = people(&environment, seed, workloads);
     let disruptions = Disruptions::draw(&Chance::new(seed, "troubles"), rough, posts.len());

@@ -94,6 +94,7 @@ mod tests {
             pool: pools::builtin(),
             effect: Effect::Once,
             destructive: false,
+            untrusted: false,
             args: serde_json::Value::Null,
             idempotency_key: "k".into(),
             approved: None,

@@ -10,6 +10,7 @@ use super::{
     tree::{self, Node, Whose},
     words::Text,
 };
+use crate::conflicts;
 
 /// Maximum number of reported mistakes of one file. The others are reported once these are
 /// corrected.
@@ -87,7 +88,8 @@ impl Own {
         let mut found = Vec::new();
         while found.len() < MISTAKES_MAX {
             let Ok(read) = agent(name, &fields) else { break };
-            let Err(invalid) = read.check_bounds() else { break };
+            let checked = read.check_bounds().and_then(|()| conflicts::check_rules(&read));
+            let Err(invalid) = checked else { break };
             found.extend(self.mistake(&[], &invalid.field, invalid.why).0);
             if !remove(&mut fields, &invalid.field) {
                 break;

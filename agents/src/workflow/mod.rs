@@ -3,11 +3,12 @@
 //!
 //! [`read::read`] reads a file to the internal form [`proto::workflow::Workflow`] and reports all
 //! mistakes at once; [`evaluate::Evaluator`] evaluates the expressions and templates of that form
-//! when a job takes a decision; [`export`] draws it.
+//! when a job takes a decision; [`export`] draws it, and [`import`] converts graphs of other programs.
 
 pub mod evaluate;
 pub mod export;
 pub mod expression;
+pub mod import;
 pub mod read;
 pub mod schema;
 pub mod shipped;

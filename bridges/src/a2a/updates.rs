@@ -79,7 +79,8 @@ impl Updates {
             | Happened::Usage(_)
             | Happened::Plan(_)
             | Happened::Notice(_)
-            | Happened::Turn(_) => return Vec::new(),
+            | Happened::Turn(_)
+            | Happened::Node(_) => return Vec::new(),
         }
         // The view that follows shows the question or the end.
         if self.has_ended || self.state.needs_person() || self.state.is_terminal() {

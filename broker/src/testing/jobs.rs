@@ -135,6 +135,7 @@ pub fn binding(effect: Effect) -> Binding {
         effect,
         approval: Approval::Never,
         destructive: false,
+        untrusted: false,
         version: "1".to_owned(),
     }
 }

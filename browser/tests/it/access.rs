@@ -16,6 +16,8 @@ const PAGES: &[(&str, &str)] = &[
     ("/jobs/family?tab=family", ".node, .family-list .step-row"),
     ("/jobs?label=team%3Dbilling", ".chip.removable"),
     ("/jobs/done?step=first", ".panel"),
+    ("/jobs/flow?view=graph", ".node"),
+    ("/jobs/flow?view=graph&node=judge", ".panel .call"),
     ("/jobs/open", ".question"),
     ("/inbox?job=open&ask=q1", ".question"),
     ("/new", "textarea.goal"),
@@ -28,6 +30,15 @@ const PAGES: &[(&str, &str)] = &[
     ("/signin", "form"),
     ("/nothing-here", ".empty"),
 ];
+
+/// A workflow with a loop, of which one way is never taken.
+const FLOW: &str = r#"
+workflow: rounds
+start: judge
+nodes:
+  judge: {type: tool, title: Go round, tool: echo, args: {value: once more}, on_error: end, next: more}
+  more: {type: branch, next: [{when: visits.judge < 3, to: judge}, {to: end}]}
+"#;
 
 /// Returns the violations of a page, one line each.
 async fn violations(page: &Page, what: &str) -> Vec<String> {
@@ -50,6 +61,12 @@ async fn every_page_is_accessible() {
     stage.submit(&json!({"id": "family", "goal": "Say it twice", "agent": {"name": "default", "agents": ["react"], "confirm": false}, "plan": {"title": "one", "steps": [
         {"id": "first", "title": "Say one", "description": "echo", "tool": "react", "args": {"goal": "Say one"}},
     ]}})).await;
+    stage
+        .submit(
+            &json!({"id": "flow", "goal": "Go round", "workflow": {"source": FLOW, "input": {}}}),
+        )
+        .await;
+    stage.until("flow", "completed").await;
     stage.until("done", "completed").await;
     stage.until("family", "completed").await;
     stage.until("open", "input-required").await;

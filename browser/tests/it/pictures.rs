@@ -5,12 +5,13 @@ use callboard_browser::Look;
 use callboard_tests::{company::Company, root};
 use serde_json::json;
 
-use crate::stage::Stage;
+use crate::{flow, stage::Stage};
 
 /// A picture: its name, the page, what the page shows when it is complete, and the look.
 const PICTURES: &[(&str, &str, &str, bool, bool)] = &[
     ("console-jobs", "/jobs", ".job-row", false, false),
     ("console-plan", "/jobs/release-2-4", ".card.ask .plan-list", false, false),
+    ("console-workflow", "/jobs/notes-2-4?node=judge", ".panel .call", false, false),
     ("console-time", "/jobs/release-2-3?tab=time", ".fall-row", true, false),
     ("console-approval", "/inbox?job=invoice-2291&ask=q1", ".exact", false, false),
     ("console-costs", "/costs?days=7", ".bars-bar", false, false),
@@ -26,7 +27,8 @@ const BYTES_MAX: usize = 150 * 1024;
 #[tokio::test(flavor = "multi_thread")]
 async fn the_pictures_of_the_document_can_be_taken() {
     let price = |company: &mut Company| company.set("MODEL__PRICE", PRICE);
-    let Some(stage) = Stage::with(include_str!("pictures.yaml"), price).await else { return };
+    let script = format!("{}{}", include_str!("pictures.yaml"), flow::RULES);
+    let Some(stage) = Stage::with(&script, price).await else { return };
     let jobs = [
         ("backup-12", "Run the nightly backup and verify it", false, "working"),
         ("import-7", "Repeat the import of Tuesday", false, "failed"),
@@ -39,6 +41,8 @@ async fn the_pictures_of_the_document_can_be_taken() {
         stage.submit(&json!({"id": id, "goal": goal, "confirm": confirm})).await;
         stage.until(id, state).await;
     }
+    stage.submit(&flow::job("notes-2-4")).await;
+    stage.until("notes-2-4", "input-required").await;
     let write = std::env::var_os("CALLBOARD_WRITE_PICTURES").is_some();
     for (name, path, complete, dark, phone) in PICTURES {
         let size = if *phone {

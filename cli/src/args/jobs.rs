@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use proto::file::FileName;
+use proto::{file::FileName, workflow::EventName};
 
 use super::{
     filter::FilterArgs,
@@ -42,6 +42,8 @@ pub(crate) enum JobsCommand {
     Resume(SignalArgs),
     /// Send an instruction to a running job: the next plan or model turn includes it
     Steer(SteerArgs),
+    /// Report an event to a workflow, whose node of type `event` waits for it
+    Event(EventArgs),
     /// Name a position of the job, or list the named positions
     Snapshot(SnapshotArgs),
     /// Roll a job back to a record of its log or to a snapshot
@@ -129,6 +131,23 @@ pub(crate) struct SteerArgs {
     pub(crate) reason: Option<String>,
 }
 
+/// `jobs event`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct EventArgs {
+    /// Job: its id or a unique prefix
+    #[arg(value_name = "JOB")]
+    pub(crate) job: String,
+    /// Name of the event
+    #[arg(value_name = "NAME", value_parser = event_name)]
+    pub(crate) name: EventName,
+    /// Content of the event; or @FILE, @- [default: null]
+    #[arg(long, value_name = "JSON")]
+    pub(crate) data: Option<String>,
+    /// Reason, for the log
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) reason: Option<String>,
+}
+
 /// `jobs ls`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ListArgs {
@@ -160,6 +179,10 @@ pub(crate) struct ShowArgs {
     /// Print the reasoning of models below their replies
     #[arg(long)]
     pub(crate) reasoning: bool,
+}
+
+fn event_name(text: &str) -> Result<EventName, String> {
+    EventName::new(text).map_err(|invalid| invalid.to_string())
 }
 
 fn file_name(text: &str) -> Result<FileName, String> {

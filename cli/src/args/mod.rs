@@ -41,7 +41,10 @@ pub(crate) use self::{
     inbox::{
         Answering, ApproveArgs, InboxCommand, InboxListArgs, LinkArgs, QuestionArg, RejectArgs,
     },
-    jobs::{FilesArgs, JobsCommand, ListArgs, PlanArgs, PlanForm, ShowArgs, SpansArgs, SteerArgs},
+    jobs::{
+        EventArgs, FilesArgs, JobsCommand, ListArgs, PlanArgs, PlanForm, ShowArgs, SpansArgs,
+        SteerArgs,
+    },
     mcp::{McpCommand, TrustArgs},
     operate::{AdminArgs, DoctorArgs, HealthArgs, LogArgs, Question},
     positions::{DiffArgs, ForkArgs, RestartArgs, RollBackArgs, SnapshotArgs},
@@ -58,7 +61,10 @@ pub(crate) use self::{
     watch::WatchArgs,
     webhooks::{HookArg, WebhooksCommand},
     worker::{CheckWorkerArgs, WorkerCommand},
-    workflow::{CheckWorkflowArgs, GraphArgs, GraphFormat, WorkflowCommand, WorkflowFile},
+    workflow::{
+        CheckWorkflowArgs, GraphArgs, GraphFormat, ImportArgs, ImportFrom, SimulateArgs,
+        WorkflowCommand, WorkflowFile,
+    },
 };
 use crate::{
     contexts::{ContextName, InUse},

@@ -54,6 +54,7 @@ impl Course {
             | Happened::Error(_)
             | Happened::Notice(_)
             | Happened::Turn(_)
+            | Happened::Node(_)
             | Happened::Job(_) => (None, Tone::Plain),
         };
         let line = words.map(|words| Line::new().add(tone, format!("▸ {words}")).render(style));
@@ -123,9 +124,11 @@ fn task(style: &Style, happened: &Happened) -> Vec<String> {
         Happened::Error(error) => {
             error.work.is_some() && error.reason.as_deref() != Some(REASON_UNPARSEABLE)
         }
-        Happened::Interaction(_) | Happened::Usage(_) | Happened::Turn(_) | Happened::Job(_) => {
-            false
-        }
+        Happened::Interaction(_)
+        | Happened::Usage(_)
+        | Happened::Turn(_)
+        | Happened::Node(_)
+        | Happened::Job(_) => false,
     };
     if shown { event::lines(style, happened) } else { Vec::new() }
 }

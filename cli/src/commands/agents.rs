@@ -15,6 +15,7 @@ use proto::{
 };
 use serde::{Serialize, Serializer};
 
+pub(super) use self::test::chosen;
 use super::jobs::caller;
 use crate::{
     agents::{self, AgentsError},

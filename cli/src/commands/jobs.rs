@@ -11,7 +11,9 @@ use proto::{
     limits,
     point::Order,
     view::JobView,
+    workflow::EVENT_DATA_BYTES_MAX,
 };
+use serde_json::Value;
 
 use super::{
     batch::{self, Refusals},
@@ -20,8 +22,8 @@ use super::{
 use crate::{
     answer::keyboard::Keyboard,
     args::{
-        FilterArgs, Global, JobsCommand, ListArgs, PlanArgs, PlanForm, SignalArgs, SpansArgs,
-        SteerArgs,
+        EventArgs, FilterArgs, Global, JobsCommand, ListArgs, PlanArgs, PlanForm, SignalArgs,
+        SpansArgs, SteerArgs,
     },
     connect,
     exit::Exit,
@@ -86,6 +88,7 @@ pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -
                 batch::line(style, *state, Text::JobSteered { job, state })
             })
         }
+        JobsCommand::Event(args) => event(global, output, args).await,
         JobsCommand::Snapshot(args) => positions::snapshot(global, output, args).await,
         JobsCommand::Rollback(args) => positions::roll_back(global, output, args).await,
         JobsCommand::Restart(args) => positions::restart(global, output, args).await,
@@ -95,6 +98,23 @@ pub(super) async fn run(global: &Global, output: Output, command: JobsCommand) -
         JobsCommand::Dead(command) => super::dead::run(global, output, command).await,
         JobsCommand::Purge(args) => Box::pin(super::purge::run(global, output, args)).await,
     }
+}
+
+async fn event(global: &Global, output: Output, args: EventArgs) -> Outcome {
+    let EventArgs { job, name, data, reason } = args;
+    let data = match data {
+        None => Value::Null,
+        Some(data) => input::json("--data", &data, EVENT_DATA_BYTES_MAX)?,
+    };
+    let client = connect::client(global, output).await?;
+    let job = connect::job(&client, &job).await?.job;
+    let signal = Order::Event { name: name.clone(), data };
+    let request = SendSignal { job, signal, expected_seq: None, reason, by: caller() };
+    let signaled = client.call(&request).await?;
+    let Signaled { job, state, .. } = &signaled;
+    output.one(&signaled, job.as_str(), |style| {
+        batch::line(style, *state, Text::EventReported { job, event: &name, state })
+    })
 }
 
 async fn spans(global: &Global, output: Output, args: &SpansArgs) -> Outcome {

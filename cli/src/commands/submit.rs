@@ -1,6 +1,6 @@
 //! `submit`: stores a job and prints its id. An interrupted command reports whether the job exists.
 
-use std::{path::Path, time::Duration};
+use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use agents::{catalogue::Catalogue, conflicts, source::Source, workflow::read::FILE_BYTES_MAX};
 use client::Client;
@@ -14,6 +14,7 @@ use proto::{
     limits,
     output::OutputSchema,
     strict,
+    workflow::{SUB_WORKFLOWS_MAX, WorkflowName},
 };
 use serde_json::{Value, json};
 
@@ -112,6 +113,7 @@ fn plan(given: &str) -> Result<Value, CliError> {
 fn workflow(job: &JobArgs) -> Result<Option<SubmitWorkflow>, CliError> {
     let Some(file) = &job.workflow else { return Ok(None) };
     let source = input::file("workflow", file, FILE_BYTES_MAX)?;
+    let workflows = beside(file, &source)?;
     let input = match &job.input {
         None => json!({}),
         Some(given) => {
@@ -120,7 +122,38 @@ fn workflow(job: &JobArgs) -> Result<Option<SubmitWorkflow>, CliError> {
                 .map_err(|e| CliError::input("input", Failure::from(e).message))?
         }
     };
-    Ok(Some(SubmitWorkflow { source, input }))
+    Ok(Some(SubmitWorkflow { source, input, workflows }))
+}
+
+/// Reads the workflows that the nodes of a file run, directly or through others: the file `NAME.yaml`
+/// of the same directory. The front door knows the others, or refuses them.
+fn beside(file: &Path, source: &str) -> Result<BTreeMap<WorkflowName, String>, CliError> {
+    let directory = file.parent().unwrap_or(Path::new("."));
+    let mut found = BTreeMap::new();
+    let mut wanted = sub_workflows(source);
+    while let Some(name) = wanted.pop() {
+        let path = directory.join(format!("{name}.yaml"));
+        if found.contains_key(&name) || found.len() >= SUB_WORKFLOWS_MAX || !path.is_file() {
+            continue;
+        }
+        let text = input::file("workflow", &path, FILE_BYTES_MAX)?;
+        wanted.extend(sub_workflows(&text));
+        found.insert(name, text);
+    }
+    Ok(found)
+}
+
+/// Returns the names after `workflow` and `type` in a file, among which are those of the workflows
+/// that its nodes run. The front door alone knows the tools, so it alone can read the file.
+fn sub_workflows(source: &str) -> Vec<WorkflowName> {
+    let text = source.replace(['"', '\''], "");
+    let after = |key: &'static str| text.match_indices(key).map(move |(at, key)| at + key.len());
+    let names = after("workflow:").chain(after("type:")).filter_map(|at| {
+        let rest = text.get(at..)?.trim_start();
+        let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        WorkflowName::new(rest.split(|c| !is_name(c)).next()?).ok()
+    });
+    names.collect()
 }
 
 fn schema(given: &str) -> Result<OutputSchema, CliError> {

@@ -1,4 +1,8 @@
-//! `workflow`: checks, outlines and draws workflow files, without a server.
+//! `workflow`: checks, outlines, draws, simulates and imports workflow files without a server, and
+//! draws the workflows of jobs.
+
+mod import;
+mod simulate;
 
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
@@ -10,7 +14,7 @@ use ::agents::{
         shipped,
     },
 };
-use proto::{id::AgentName, tool::ToolSpec, workflow::WorkflowName};
+use proto::{door::GetGraph, id::AgentName, tool::ToolSpec, workflow::WorkflowName};
 use serde::{Serialize, Serializer};
 
 use crate::{
@@ -22,6 +26,7 @@ use crate::{
     input,
     output::Output,
     render::workflow as render,
+    words::Text,
 };
 
 /// Time limit for reaching a front door that knows the registered tools.
@@ -31,7 +36,9 @@ pub(super) async fn run(global: &Global, output: Output, command: WorkflowComman
     match command {
         WorkflowCommand::Check(args) => Box::pin(check(global, output, &args)).await,
         WorkflowCommand::Show(args) => show(output, &args),
-        WorkflowCommand::Graph(args) => graph(output, &args),
+        WorkflowCommand::Graph(args) => graph(global, output, args).await,
+        WorkflowCommand::Simulate(args) => Box::pin(simulate::run(global, output, &args)).await,
+        WorkflowCommand::Import(args) => import::run(output, &args),
     }
 }
 
@@ -138,13 +145,23 @@ fn show(output: Output, args: &WorkflowFile) -> Outcome {
     output.one(&workflow, workflow.name.as_str(), |style| render::outline(style, &workflow))
 }
 
-fn graph(output: Output, args: &GraphArgs) -> Outcome {
-    let workflow = valid(&args.file)?;
+async fn graph(global: &Global, output: Output, args: GraphArgs) -> Outcome {
+    let (workflow, marks) = match (&args.file, &args.job) {
+        (Some(file), _) => (valid(file)?, Marks::default()),
+        (None, Some(named)) => {
+            let client = connect::client(global, output).await?;
+            let job = connect::job(&client, named).await?.job;
+            let graph = client.call(&GetGraph { job, at: args.at }).await?;
+            let marks = Marks::of(&graph);
+            (graph.definition, marks)
+        }
+        (None, None) => return Err(CliError::usage(Text::FileOrJob)),
+    };
     let format = match args.format {
         GraphFormat::Dot => Format::Dot,
         GraphFormat::Mermaid => Format::Mermaid,
         GraphFormat::Svg => Format::Svg,
     };
-    output.print(&export::draw(&workflow, &Marks::new(), format))?;
+    output.print(&export::draw(&workflow, &marks, format))?;
     Ok(Exit::Success)
 }

@@ -10,6 +10,8 @@ use proto::{
     view::{CallState, CallView, JobView, PlanView, StepView},
 };
 
+use tui::render::workflow;
+
 use crate::{
     render::{line::Line, marks, tree},
     style::{Style, Tone, lasted},
@@ -39,6 +41,13 @@ pub(crate) fn between(style: &Style, old: Option<&JobView>, new: &JobView) -> Ve
             };
             lines.extend(stepped(style, was, step, &place));
         }
+    }
+    let at = |view: &JobView| view.graph.as_ref().map(|graph| graph.current.clone());
+    if let Some(graph) = &new.graph
+        && old.and_then(at).as_ref() != Some(&graph.current)
+    {
+        let head = Line::new().add(Tone::Dim, "◇ ");
+        lines.push(head.append(workflow::line(style, graph)).render(style));
     }
     for question in &new.questions {
         if old.is_none_or(|view| view.questions.iter().all(|q| q.id != question.id)) {

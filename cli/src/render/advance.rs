@@ -23,6 +23,7 @@ fn one(one: &Move) -> String {
         Move::Write { key, value } => {
             format!("state.{key} = {}", excerpt::line(&value.to_string(), VALUE_CHARS))
         }
+        Move::Receive { visit, event } => format!("{visit} ← #{event}"),
         Move::Leave { visit, to, when, error } => {
             let when = when.as_ref().map(|when| format!(" [{when}]")).unwrap_or_default();
             let error = error.as_deref().map(|error| format!(" ✗ {error}")).unwrap_or_default();

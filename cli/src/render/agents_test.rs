@@ -42,32 +42,38 @@ pub(crate) fn tested(style: &Style, file: &str, all: &[Tested]) -> String {
     out.out
 }
 
-struct Lines<'a> {
-    style: &'a Style,
-    out: String,
+/// Lines under the name of a case.
+pub(super) struct Lines<'a> {
+    pub(super) style: &'a Style,
+    pub(super) out: String,
 }
 
 impl Lines<'_> {
-    fn add(&mut self, tone: Tone, text: &str) {
+    pub(super) fn add(&mut self, tone: Tone, text: &str) {
         let line = Line::new().add(tone, escape::line(text).into_owned());
         self.out.push_str(&format!("{}\n", line.render(self.style)));
     }
 
     fn case(&mut self, file: &str, one: &Tested) {
-        let (mark, tone) = if one.passed { ("✓", Tone::Good) } else { ("✗", Tone::Bad) };
-        let end = &one.run.end;
+        self.run(&one.case, one.passed, &one.run);
+        if let Some(chaos) = &one.chaos {
+            self.chaos(file, one, chaos);
+        }
+    }
+
+    /// Adds a run with its findings.
+    pub(super) fn run(&mut self, case: &str, passed: bool, run: &Report) {
+        let (mark, tone) = if passed { ("✓", Tone::Good) } else { ("✗", Tone::Bad) };
+        let end = &run.end;
         let state = end.state.map_or("–", |state| state.as_str());
         let (turns, tokens) = (&end.turns, &end.tokens);
         let figures = self.style.say(Text::CaseFigures { state: &state, turns, tokens });
         let line = Line::new()
             .add(tone, mark)
-            .add(Tone::Plain, format!(" {}  ", escape::line(&one.case)))
+            .add(Tone::Plain, format!(" {}  ", escape::line(case)))
             .add(Tone::Dim, figures);
         self.out.push_str(&format!("{}\n", line.render(self.style)));
-        self.report(&one.run);
-        if let Some(chaos) = &one.chaos {
-            self.chaos(file, one, chaos);
-        }
+        self.report(run);
     }
 
     fn chaos(&mut self, file: &str, one: &Tested, chaos: &Chaos) {
@@ -114,7 +120,9 @@ impl Lines<'_> {
             return;
         }
         let is_compared = match expectation {
-            Expectation::Path | Expectation::Steps => true,
+            Expectation::Path | Expectation::Steps | Expectation::Visits | Expectation::Output => {
+                true
+            }
             Expectation::Result => matches!(about.as_str(), "text" | "json"),
             Expectation::Submission
             | Expectation::Script
@@ -170,6 +178,8 @@ fn title(expectation: Expectation) -> Text<'static> {
         Expectation::Result => Text::ExpectResult,
         Expectation::Steps => Text::ExpectSteps,
         Expectation::Path => Text::ExpectPath,
+        Expectation::Visits => Text::ExpectVisits,
+        Expectation::Output => Text::ExpectOutput,
         Expectation::Calls => Text::ExpectCalls,
         Expectation::NotCalled => Text::ExpectNotCalled,
         Expectation::Effects => Text::ExpectEffects,

@@ -8,6 +8,7 @@ use proto::{
     progress,
     view::JobView,
 };
+use serde_json::Value;
 
 use crate::{
     render::{
@@ -34,6 +35,7 @@ pub(crate) fn whole(style: &Style, view: &JobView, agent: Option<&Agent>) -> Str
         Some(sub) => format!("{mark} {} · {sub}", view.state),
     };
     let usage = tree::usage(style, view.usage).unwrap_or_default();
+    let untrusted = view.untrusted.as_ref().map(|mark| mark.tool.to_string()).unwrap_or_default();
     let conversation = view.conversation.as_ref().map(ToString::to_string).unwrap_or_default();
     let ignored = match view.ignored {
         0 => String::new(),
@@ -62,6 +64,7 @@ pub(crate) fn whole(style: &Style, view: &JobView, agent: Option<&Agent>) -> Str
             (Text::ToolsLabel, plain(tools(style, view))),
             (Text::BudgetLabel, (budget_tone(view), budget(view))),
             (Text::ConversationLabel, plain(conversation)),
+            (Text::UntrustedLabel, plain(untrusted)),
             (Text::ParentLabel, plain(family::above(view))),
             (Text::ForkLabel, plain(points::origin(style, view))),
             (Text::GenerationLabel, plain(points::generation(style, view))),
@@ -70,6 +73,10 @@ pub(crate) fn whole(style: &Style, view: &JobView, agent: Option<&Agent>) -> Str
             (Text::IgnoredLabel, plain(ignored)),
         ],
     );
+    if let Some(graph) = &view.graph {
+        let line = tui::render::workflow::line(style, graph);
+        out.push_str(&format!("\n  {}\n", line.render(style)));
+    }
     if let Some(plan) = &view.plan {
         out.push('\n');
         let lines = tree::plan_lines(style, plan, &Said::new()).into_iter();
@@ -230,12 +237,19 @@ pub(crate) fn ending(style: &Style, outcome: &Outcome, place: Option<&str>) -> S
         Outcome::Canceled { reason } => (style.say(Text::Canceled), reason.as_deref()),
     };
     let mut out = format!("{}\n", Line::new().add(tone, format!("{mark} {head}")).render(style));
-    let value = Some(outcome.value()).filter(|value| !value.is_null());
+    let value = Some(outcome.value()).filter(|value| !value.is_null() && !is_told(body, value));
     let value = value.map(|value| format!("{value:#}"));
     for body in body.into_iter().chain(value.as_deref()) {
         told(style, body, &mut out);
     }
     out
+}
+
+/// Returns whether a summary has the whole value: as its JSON, or as its only text.
+fn is_told(summary: Option<&str>, value: &Value) -> bool {
+    let fields = value.as_object().filter(|fields| fields.len() == 1);
+    let only = fields.and_then(|fields| fields.values().next()).and_then(Value::as_str);
+    summary.is_some_and(|summary| only == Some(summary) || summary == format!("{value:#}"))
 }
 
 fn told(style: &Style, body: &str, out: &mut String) {

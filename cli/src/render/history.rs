@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use proto::{
     decision::{Decision, Note},
-    escape,
+    escape, excerpt,
     fact::{CallTarget, Fact, PlanReply, Signal, TurnReply},
     fallback::{AnsweredBy, FellBack},
     job::Outcome,
@@ -19,6 +19,8 @@ use crate::{
     words::Text,
 };
 
+/// Longest content of an event in a line, in characters.
+const DATA_CHARS: usize = 60;
 /// Columns before the text of a reasoning.
 const REASONING_INDENT: usize = 9;
 
@@ -105,6 +107,9 @@ fn fact(style: &Style, fact: &Fact) -> (Tone, String) {
             let why = signaled.reason.iter().map(|why| format!(": {why}")).collect::<String>();
             let why = match &signaled.signal {
                 Signal::Steer { text } => format!(": {text}"),
+                Signal::Event { name, data } => {
+                    format!(": {name} {}", excerpt::line(&data.to_string(), DATA_CHARS))
+                }
                 Signal::Snapshot { name, at: None } => format!(": {name}"),
                 Signal::Snapshot { name, at: Some(at) } => format!(": {name} = #{at}"),
                 Signal::RollBack { to, .. } => format!("{}{why}", style.say(Text::LogTo { to })),

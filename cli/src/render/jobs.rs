@@ -122,6 +122,7 @@ fn held(job: &JobSummary) -> Piece {
         | Reason::Outage { .. }
         | Reason::Retry { .. }
         | Reason::Pausing { .. }
+        | Reason::Event { .. }
         | Reason::Child { .. }
         | Reason::Queued { .. }
         | Reason::Sent { .. }

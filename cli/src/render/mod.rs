@@ -21,6 +21,7 @@ pub(crate) mod purge;
 pub(crate) mod question;
 pub(crate) mod revisions;
 pub(crate) mod settings;
+pub(crate) mod simulated;
 pub(crate) mod table;
 pub(crate) mod tools;
 pub(crate) mod usage;

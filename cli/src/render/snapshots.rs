@@ -67,6 +67,43 @@ fn a_live_tree() {
     check("tree", |style| tree::tree(style, &samples::view(), &said, None).join("\n"));
 }
 
+/// Renders a job that runs a workflow, as it is drawn and as lines that are appended.
+#[test]
+fn a_workflow_that_runs() {
+    let mut view = samples::view();
+    let graph = json!({
+        "name": "tickets", "version": 2, "digest": "ab", "limits": {"steps": 200, "visits": 10},
+        "visits": 7, "current": ["answer--3"],
+        "nodes": [
+            {"id": "answer", "type": "model", "state": "running", "visits": 3, "failed": 1},
+        ],
+    });
+    view.graph = serde_json::from_value(graph).unwrap();
+    view.questions.clear();
+    check("workflow", |style| {
+        let said = tree::Said::new();
+        let tree = tree::tree(style, &view, &said, None);
+        tree.into_iter().chain(progress::between(style, None, &view)).collect::<Vec<_>>().join("\n")
+    });
+}
+
+/// The output of a workflow is its summary: as a text, or as JSON.
+#[test]
+fn a_value_that_the_summary_has_is_told_once() {
+    let style = Style::plain(None);
+    let told = |summary: &str, value: serde_json::Value| {
+        let outcome = Outcome::Completed { summary: summary.to_owned(), results: json!({}), value };
+        describe::ending(&style, &outcome, None)
+    };
+    let value = json!({"mark": 9, "text": "good"});
+    let once = told(&format!("{value:#}"), value.clone());
+    assert_eq!(once.matches("mark").count(), 1, "{once}");
+    let once = told("good", json!({"text": "good"}));
+    assert_eq!(once.matches("good").count(), 1, "{once}");
+    let both = told("It is good.", value);
+    assert!(both.contains("It is good.") && both.contains("\"mark\": 9"), "{both}");
+}
+
 #[test]
 fn a_job_that_is_being_planned() {
     let mut view = samples::view();

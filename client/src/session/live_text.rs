@@ -115,6 +115,7 @@ impl LiveText {
             | Happened::Plan(_)
             | Happened::Notice(_)
             | Happened::Turn(_)
+            | Happened::Node(_)
             | Happened::Job(_) => false,
         }
     }

@@ -9,8 +9,8 @@ use std::path::Path;
 use proto::{
     door::{
         AgentRevisions, Agents, Batch, Count, Dead, Download, DropAgent, Get, GetAbout, GetCrew,
-        GetTools, GetUsage, GiveAnswer, Inbox, Link, List, Preview, Redeem, Refusal, Request,
-        SendSignal, SetAgent, Submit, Unlink, Uploaded, Verb, VerbSpec, Watch,
+        GetGraph, GetTools, GetUsage, GiveAnswer, Inbox, Link, List, Preview, Redeem, Refusal,
+        Request, SendSignal, SetAgent, Submit, Unlink, Uploaded, Verb, VerbSpec, Watch,
     },
     error::Code,
     strict,
@@ -50,6 +50,7 @@ fn check(verb: Verb, half: Half, text: &str) {
         Verb::Get => check_of::<Get>(half, text),
         Verb::List => check_of::<List>(half, text),
         Verb::Count => check_of::<Count>(half, text),
+        Verb::Graph => check_of::<GetGraph>(half, text),
         Verb::Usage => check_of::<GetUsage>(half, text),
         Verb::Watch => check_of::<Watch>(half, text),
         Verb::Signal => check_of::<SendSignal>(half, text),

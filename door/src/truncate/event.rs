@@ -2,7 +2,7 @@
 //! size. Ids, phases and states are never changed.
 
 use proto::{
-    event::{Happened, InteractionEvent, PlanEvent, ToolPhase},
+    event::{Happened, InteractionEvent, NodePhase, PlanEvent, ToolPhase},
     excerpt::ends,
     interaction::QuestionKind,
     limits,
@@ -30,6 +30,10 @@ pub(super) fn shorten(happened: &mut Happened, chars: usize) {
             step.response.iter_mut().for_each(cut);
         }
         Happened::Notice(notice) => cut(&mut notice.message),
+        Happened::Node(node) => match &mut node.phase {
+            NodePhase::Ended { error, .. } => error.iter_mut().for_each(cut),
+            NodePhase::Entered { .. } | NodePhase::Routed { .. } => {}
+        },
         Happened::Job(job) => job.reason.iter_mut().chain(&mut job.goal).for_each(cut),
     }
 }

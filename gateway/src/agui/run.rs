@@ -149,7 +149,7 @@ impl Run {
                 }
                 Vec::new()
             }
-            Happened::Notice(_) | Happened::Turn(_) => Vec::new(),
+            Happened::Notice(_) | Happened::Turn(_) | Happened::Node(_) => Vec::new(),
         }
     }
 

@@ -1,11 +1,11 @@
-//! The plan of a job as a graph, and the differences between two of its points or plans.
+//! The plan or the workflow of a job as a graph, and the differences between two of its points or plans.
 
 use std::{borrow::Cow, str::FromStr};
 
 use axum::{Json, extract::Path, http::Uri, response::IntoResponse};
 use proto::{
     diff::{JobDiff, PlanDiff},
-    door::Get,
+    door::{Get, GetGraph},
     error::{Code, Failure},
     graph::PlanGraph,
     id::{InvalidId, JobId},
@@ -14,7 +14,7 @@ use proto::{
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use super::body::{Answered, named};
+use super::body::{Answered, named, reply};
 use crate::{caller::Caller, params::Params, problem::Problem, words::Text};
 
 /// Prefix of a plan's number beside points. No name of a snapshot has a colon.
@@ -24,7 +24,11 @@ const REVISION: &str = "revision:";
 pub(super) async fn graph(caller: Caller, Path(job): Path<String>, uri: Uri) -> Answered {
     let params = Params::read(&caller, &uri);
     let (at, revision) = (params.one("at")?, params.one("revision")?);
-    let view = view(&caller, named(&caller, &job)?, ("at", at)).await?;
+    let job: JobId = named(&caller, &job)?;
+    let view = view(&caller, job.clone(), ("at", at.clone())).await?;
+    if view.graph.is_some() && revision.is_none() {
+        return reply(&caller, caller.client.call(&GetGraph { job, at }).await);
+    }
     let graph = match revision {
         None => PlanGraph::of(&view),
         Some(number) => PlanGraph::of_revision(&view, number),

@@ -106,7 +106,8 @@ impl Change {
             | Happened::Plan(_)
             | Happened::Step(_)
             | Happened::Notice(_)
-            | Happened::Turn(_) => None,
+            | Happened::Turn(_)
+            | Happened::Node(_) => None,
         }
     }
 }

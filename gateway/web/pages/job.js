@@ -27,6 +27,7 @@ import { logTab } from './job/log.js';
 import { agentTab } from './job/agent.js';
 import { familyTab } from './job/family.js';
 import { scrubber } from './job/scrubber.js';
+import { nodePanel } from './job/flow.js';
 import { stepPanel } from './job/step.js';
 
 const WORDS = { en: () => import('../words/job.en.js'), zh: () => import('../words/job.zh.js') };
@@ -63,7 +64,7 @@ export class JobPage {
       h: toggleDone, '<': () => stepRevision(this.shownFold().revisions, -1), '>': () => stepRevision(this.shownFold().revisions, 1),
       l: () => select({ at: undefined }), '.': () => { this.menu = !this.menu; emit(); },
       s: act('steer'), p: act('pause'), x: act('cancel'), b: act('roll_back'), f: act('fork'),
-      Escape: () => { this.menu = false; select({ step: undefined, event: undefined }); },
+      Escape: () => { this.menu = false; select({ step: undefined, event: undefined, node: undefined }); },
     });
     offer(() => [
       ...actionsOf(this.stream.view).map((kind) => ({ word: t(`act_${kind}`), icon: ICONS[kind], run: () => this.act(kind) })),
@@ -155,6 +156,8 @@ export class JobPage {
     const fold = this.shownFold();
     const tab = TABS.includes(query.get('tab') ?? '') ? /** @type {string} */ (query.get('tab')) : 'plan';
     const step = query.get('step');
+    const node = tab === 'plan' && view.graph ? query.get('node') : null;
+    const panel = node ?? (['log', 'family'].includes(tab) ? null : step);
     const questions = this.past ? [] : now.questions ?? [];
     const below = this.past ? [] : [...fold.questions.values()].filter((q) => q.below && !q.ended);
     return html`<div class="page job-page ${this.past ? 'past' : ''}">
@@ -163,9 +166,9 @@ export class JobPage {
         ${below.map((q) => html`<div class="card ask"><p class="muted">${t('child_asks')} <a href="/jobs/${q.below.job}">${q.below.path}</a></p>${questionCard(q.below.job, q, {})}</div>`)}`}
       ${scrubber(this)}
       <div class="tabs" role="tablist" aria-label=${t('views')}>${TABS.map((name, n) => html`<button role="tab" id="tab-${name}" aria-selected=${name === tab ? 'true' : 'false'} aria-controls="tab-panel" @click=${() => select({ tab: n ? name : undefined })}>${t(`tab_${name}`)}</button>`)}</div>
-      <div class="split ${step && !['log', 'family'].includes(tab) ? 'with-panel' : ''}"><div class="split-main" role="tabpanel" id="tab-panel" aria-labelledby="tab-${tab}">
+      <div class="split ${panel ? 'with-panel' : ''}"><div class="split-main" role="tabpanel" id="tab-panel" aria-labelledby="tab-${tab}">
         ${tab === 'plan' ? html`${this.outcome(view)}${planTab(this, view, fold)}${filesView(this.job, view, stepsOf(view, fold))}` : tab === 'time' ? timeTab(this, fold) : tab === 'said' ? saidTab(this, view, fold) : tab === 'log' ? logTab(this, fold) : tab === 'agent' ? agentTab(this, now) : familyTab(this, now)}</div>
-        ${step && !['log', 'family'].includes(tab) ? stepPanel(this, view, fold, step) : nothing}</div>
+        ${node ? nodePanel(this, view, fold, node) : panel ? stepPanel(this, view, fold, panel) : nothing}</div>
     </div>`;
   }
   /** @param {any} view @param {any} fold @param {any} now */

@@ -47,6 +47,8 @@ export function whySentence(given, title = untitled) {
       return until > 0 ? t('why_retry_at', { ...why, max: why.max_attempts, time: duration(until) }) : t('why_retry', { ...why, max: why.max_attempts });
     case 'pausing':
       return until > 0 ? t('why_pausing_for', { ...why, time: duration(until) }) : t('why_pausing', why);
+    case 'event':
+      return until > 0 ? t('why_event_for', { ...why, time: duration(until) }) : t('why_event', why);
     case 'child':
       return why.why ? t('why_child_because', { path: why.path ?? why.job, why: whySentence(why.why, title) }) : t('why_child', { path: why.path ?? why.job });
     case 'queued':

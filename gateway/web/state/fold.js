@@ -1,6 +1,7 @@
 // The fold of a job's events: steps, calls, turns, questions, transcript, and the times of all of them. Pure.
 
 import { ms } from '../format.js';
+import { Flow } from './flow.js';
 
 /**
  * @typedef {{from: number, to?: number, kind: 'run' | 'wait' | 'queue'}} Span
@@ -43,6 +44,8 @@ export class Fold {
     this.author = { how: 'planner' };
     /** @type {Phase[]} */
     this.phases = [];
+    /** Progress of a workflow. */
+    this.flow = new Flow();
     /** @type {any} */
     this.usage = undefined;
     /** @type {string | undefined} */
@@ -144,6 +147,8 @@ export class Fold {
         if (e.scope === 'job') this.failure = e.message;
         return this.#line(e, 'error', { text: e.message, scope: e.scope, reason: e.reason, step });
       }
+      case 'node':
+        return this.flow.take(e);
       case 'notice':
         return this.#line(e, 'notice', { text: e.message });
     }
@@ -199,7 +204,8 @@ export class Fold {
     }
     this.plan = { title: e.title, revision: e.revision, confirmed: e.confirmed, ids: [...order.keys()], phase: e.phase, outline: e.outline };
     if (e.confirmed) this.#queue(at);
-    if (e.phase !== 'completed' && !e.replanning && this.#version(e, { ...e, steps: e.steps ?? [] }, at)) this.#line(e, 'plan', { title: e.title, count: order.size, revision: e.revision });
+    // The steps of a workflow are its visits, and not another plan each time.
+    if (e.phase !== 'completed' && !e.replanning && !this.flow.nodes.size && this.#version(e, { ...e, steps: e.steps ?? [] }, at)) this.#line(e, 'plan', { title: e.title, count: order.size, revision: e.revision });
     this.last.set('', at);
   }
 

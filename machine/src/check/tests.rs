@@ -95,6 +95,7 @@ fn answer(decision: &Decision) -> Option<Fact> {
                 effect: Effect::Pure,
                 approval: Approval::Never,
                 destructive: false,
+                untrusted: false,
                 version: "1".into(),
             },
         },

@@ -15,10 +15,12 @@ use proto::{
     outline::Item,
     plan::{Action, Step},
     step::StepState,
+    workflow::{Region, Visit, WorkKind},
 };
 
 use crate::{
-    state::{ActiveJob, Job},
+    graph::{Way, way},
+    state::{ActiveJob, Job, Trail},
     step::StepRun,
 };
 
@@ -94,6 +96,29 @@ impl<'a> Look<'a> {
             && self.descendants_questions().next().is_none()
     }
 
+    /// Returns the beginnings and ends of visits in the last advance of a workflow.
+    pub(super) fn trail(&self) -> impl Iterator<Item = VisitLook<'a>> {
+        let open = self.open;
+        let graph = open.graph.as_deref();
+        let regions = graph.map(|graph| graph.run().definition.regions()).unwrap_or_default();
+        open.visits.trail().filter_map(move |(one, visited)| {
+            let node = graph?.node(&visited.visit.node)?;
+            let has_ended = matches!(one, Trail::Ended(_));
+            let step = open.execution.newest(&visited.visit.step());
+            let region = regions.get(&visited.visit.node).unwrap_or(&Region::Main);
+            let timed_out = step.is_some_and(StepRun::is_timed_out);
+            Some(VisitLook {
+                visit: &visited.visit,
+                label: node.title.as_deref().unwrap_or(visited.visit.node.as_str()),
+                kind: node.work.kind(),
+                has_ended,
+                state: open.state_of_visit(visited),
+                error: visited.error(),
+                way: if has_ended { way(visited, timed_out, region) } else { None },
+            })
+        })
+    }
+
     /// Returns the plan, proposed or in force.
     pub(super) fn plan(&self) -> Option<PlanLook<'a>> {
         let open = self.open;
@@ -114,6 +139,19 @@ impl<'a> Look<'a> {
             proposed: &[],
         })
     }
+}
+
+/// A beginning or an end of a visit.
+pub(super) struct VisitLook<'a> {
+    pub(super) visit: &'a Visit,
+    /// Title of the node, or its id.
+    pub(super) label: &'a str,
+    pub(super) kind: WorkKind,
+    pub(super) has_ended: bool,
+    pub(super) state: StepState,
+    pub(super) error: Option<&'a str>,
+    /// Way on, after an end.
+    pub(super) way: Option<Way>,
 }
 
 /// A plan and the progress of its steps.

@@ -9,6 +9,7 @@ mod descendants;
 mod look;
 mod memory;
 mod message;
+mod nodes;
 mod persons;
 
 use std::collections::BTreeMap;
@@ -125,6 +126,7 @@ impl Projection {
         if let Some(known) = known {
             self.noticed(known, after, &mut events);
             events.extend(turn(known).map(Happened::Turn));
+            nodes::moved(known, after, &mut events);
         }
         events
     }

@@ -73,7 +73,9 @@ fn signal(signaled: &Signaled) -> InteractionEvent {
         Signal::Steer { text } => return InteractionEvent::Told { text: text.clone(), reason, by },
         Signal::RollBack { to, .. } => Some(Point::Seq(*to)),
         Signal::Snapshot { name, at: _ } => Some(Point::Name(name.clone())),
-        Signal::Cancel | Signal::Pause | Signal::Resume | Signal::Retry => None,
+        Signal::Cancel | Signal::Pause | Signal::Resume | Signal::Retry | Signal::Event { .. } => {
+            None
+        }
     };
     let signal = signaled.signal.word().to_owned();
     InteractionEvent::Signaled { signal, to, reason, by }

@@ -5,14 +5,31 @@ use proto::workflow::{NodeId, Path, Visit, Work};
 use crate::{
     nodes::VisitEnd,
     state::{ActiveJob, Graph, Split, TokenAt},
+    step::StepRun,
 };
 
-/// A place at which the workflow can go on.
+/// A place at which the workflow can go on without a decision about an event.
 pub(super) enum Due {
     Enter(Path, NodeId),
     Left(Path, Visit, VisitEnd),
     Arrived(Path),
     Item(Visit, u32),
+}
+
+/// A visit that waits for an event.
+pub(super) struct Awaiting {
+    pub(super) path: Path,
+    pub(super) visit: Visit,
+    /// Numbers of the events of its name that no node has received, in order.
+    pub(super) events: Vec<u32>,
+    /// `true` once its time was up.
+    pub(super) is_late: bool,
+}
+
+/// Returns `true` if the workflow can go on, or if a condition of an event decides whether it can.
+pub(super) fn may_be_due(open: &ActiveJob, graph: &Graph) -> bool {
+    let decides = |it: Awaiting| it.is_late || !it.events.is_empty();
+    due(open, graph).is_some() || awaiting(open, graph).any(decides)
 }
 
 /// Returns the place at which the workflow goes on. A path that is on its way goes as far as it can
@@ -24,6 +41,19 @@ pub(super) fn due(open: &ActiveJob, graph: &Graph) -> Option<Due> {
             let end = open.step_of(visit)?.visit_end()?;
             Some(Due::Left(path.clone(), visit.clone(), end))
         })
+    })
+}
+
+/// Returns the visits that wait for events, in the order of their paths.
+pub(super) fn awaiting(open: &ActiveJob, graph: &Graph) -> impl Iterator<Item = Awaiting> {
+    graph.paths().iter().filter_map(|(path, token)| {
+        let TokenAt::Visit(visit) = &token.at else { return None };
+        let sleep = open.step_of(visit).and_then(StepRun::sleep)?;
+        let name = sleep.event.as_ref()?;
+        let events = graph.events().iter().filter(|(_, event)| event.name == *name);
+        let events = events.map(|(number, _)| *number).collect();
+        let (path, visit) = (path.clone(), visit.clone());
+        Some(Awaiting { path, visit, events, is_late: sleep.is_late })
     })
 }
 

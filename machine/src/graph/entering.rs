@@ -1,5 +1,6 @@
 //! The entry of a path into a node: the bounds on visits, and the evaluation of the node's work.
 
+use agents::workflow::schema;
 use jiff::{SignedDuration, Timestamp};
 use proto::{
     job::FailReason,
@@ -7,13 +8,13 @@ use proto::{
     strict::is_deep,
     workflow::{
         Agent, AgentTask, End, Entered, Human, Map, Move, Node, NodeId, Parallel, Path, Pause,
-        TemplateValue, Visit, Wait, Work, WorkflowEnd,
+        TemplateValue, Visit, Wait, Work, WorkflowEnd, WorkflowName,
     },
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::planner::{Over, Planner};
-use crate::text::Text;
+use crate::{kin_text, text::Text};
 
 impl Planner<'_> {
     /// Enters a node. A node without work outside of the workflow is left at once.
@@ -89,21 +90,45 @@ impl Planner<'_> {
                     }
                     Ok(Entered::Child { agent: agent.clone(), task: self.text(path, task)? })
                 }
-                AgentTask::Workflow { .. } => Err(self.not_run(visit, "workflow")),
+                AgentTask::Workflow { workflow, input } => {
+                    let input = self.value(path, input)?;
+                    self.fits_input(visit, workflow, &input)?;
+                    Ok(Entered::Workflow { workflow: workflow.clone(), input })
+                }
             },
             Work::Human(human) => self.human(path, human),
             Work::Wait(wait) => Ok(Entered::Wait { until: self.until(path, wait)? }),
-            Work::Event(_) => Err(self.not_run(visit, "event")),
+            Work::Event(event) => {
+                let within = event.timeout.as_ref().map(|timeout| self.after(timeout.after_ms));
+                Ok(Entered::Event { until: within.transpose()? })
+            }
             Work::Branch {} | Work::Set {} | Work::Parallel(_) | Work::Map(_) | Work::End(_) => {
                 Ok(Entered::Passed)
             }
         }
     }
 
-    /// Returns the error of a node that this release does not run. The front door refuses such files.
-    fn not_run(&self, visit: &Visit, kind: &str) -> String {
-        let (node, kind) = (&visit.node.as_str(), &kind);
-        Text::NodeNotRun { node, kind }.text(self.open.language())
+    /// Checks the input of a sub-workflow, and that the job may have children.
+    fn fits_input(&self, visit: &Visit, name: &WorkflowName, input: &Value) -> Result<(), String> {
+        let language = self.open.language();
+        let Some(sub) = self.graph.run().workflows.get(name) else {
+            let (node, workflow) = (&visit.node.as_str(), &name.as_str());
+            return Err(Text::NoSuchWorkflow { node, workflow }.text(language));
+        };
+        if self.open.brief.agent.budget.depth == 0 {
+            return Err(kin_text::Text::NoFurtherDown.text(language));
+        }
+        if is_deep(input) {
+            return Err(Text::ArgsTooDeep { max: &limits::JSON_DEPTH_MAX }.text(language));
+        }
+        let of_object = json!({"type": "object"});
+        let schema = sub.definition.input.as_ref().unwrap_or(&of_object);
+        match schema::misfit(schema, input) {
+            None => Ok(()),
+            Some(why) => {
+                Err(Text::InputMisfit { workflow: &name.as_str(), why: &why }.text(language))
+            }
+        }
     }
 
     fn human(&self, path: &Path, human: &Human) -> Result<Entered, String> {

@@ -52,6 +52,9 @@ impl Planner<'_> {
     fn last_outcome(&self, path: &Path) -> Option<(Yield, Value)> {
         let visit = self.graph.paths().get(path)?.last.as_ref()?;
         let name = self.graph.node(&visit.node)?.work.kind().yields()?;
+        if let Some(event) = self.received(visit) {
+            return Some((name, event.clone()));
+        }
         match self.open.step_of(visit)?.visit_end()? {
             VisitEnd::Done(value) => Some((name, said(&self.node(visit).work, value))),
             VisitEnd::Failed(_) | VisitEnd::TimedOut => None,

@@ -7,8 +7,11 @@
 
 mod due;
 mod entering;
+mod evaluation;
+mod hearing;
 mod joining;
 mod planner;
+mod view;
 mod visiting;
 
 use std::sync::Arc;
@@ -19,15 +22,23 @@ use proto::{
     id::{TimerName, WorkId},
     job::Outcome,
     step::StepState,
-    workflow::{Advance, Move, NodeId, Paths, Visit, Workflow, WorkflowEnd, WorkflowRun},
+    workflow::{
+        Advance, EVENTS_MAX, EventName, Move, NodeId, Paths, Visit, Workflow, WorkflowEnd,
+        WorkflowRun,
+    },
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
-use self::{due::due, planner::Planner};
+#[cfg(test)]
+pub(crate) use self::evaluation::without_evaluator;
+pub(crate) use self::view::{Way, way};
+use self::{due::may_be_due, planner::Planner};
 use crate::{
+    at::Counted,
     names,
     state::{ActiveJob, Graph, Job, Stage},
     step::StepRun,
+    text::Text,
 };
 
 /// Returns the first node that a workflow names and does not have. The checker finds such names.
@@ -40,7 +51,32 @@ fn missing(definition: &Workflow) -> Option<&NodeId> {
     named.find(|node| !definition.nodes.contains_key(*node))
 }
 
+/// The reason why a job does not keep an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EventRefusal {
+    /// The job runs no workflow.
+    NoWorkflow,
+    /// No node of the workflow waits for events of this name. The names that nodes wait for follow.
+    Unawaited(Vec<EventName>),
+    /// The job keeps [`EVENTS_MAX`] events that no node has received.
+    Full,
+}
+
 impl Job {
+    /// Returns the reason why the job would not keep an event of this name now, or `None` if it
+    /// would.
+    #[must_use]
+    pub fn refuses_event(&self, name: &EventName) -> Option<EventRefusal> {
+        let Some(graph) = self.open.as_ref().and_then(|open| open.graph.as_ref()) else {
+            return Some(EventRefusal::NoWorkflow);
+        };
+        let definition = &graph.run().definition;
+        if !definition.awaits(name) {
+            return Some(EventRefusal::Unawaited(definition.events().cloned().collect()));
+        }
+        (graph.events().len() >= EVENTS_MAX).then_some(EventRefusal::Full)
+    }
+
     /// Returns `true` if the work is that of a step that was skipped, so its command needs no result.
     pub(crate) fn has_skipped(&self, work: &WorkId) -> bool {
         let skipped = |step: &StepRun| {
@@ -105,7 +141,9 @@ impl ActiveJob {
     /// Returns the note with the next moves of the workflow, or `None` if it waits for its steps.
     pub(super) fn advance(&self, now: Timestamp) -> Option<Note> {
         let graph = self.graph.as_deref().filter(|graph| graph.end().is_none())?;
-        due(self, graph)?;
+        if !may_be_due(self, graph) {
+            return None;
+        }
         let moves = Planner::new(self, graph, now).moves();
         let n = graph.advances().saturating_add(1);
         let generation = self.generation();
@@ -115,6 +153,7 @@ impl ActiveJob {
     /// Applies recorded moves, and returns `true` if they can follow.
     pub(super) fn advanced(&mut self, at: Timestamp, advance: &Advance) -> bool {
         let Some(mut graph) = self.graph.take() else { return false };
+        self.visits.begin_advance();
         let follows = graph.advances().saturating_add(1) == advance.n
             && advance.moves.iter().all(|one| self.moved(&mut graph, one, at));
         graph.count_advance();
@@ -122,20 +161,64 @@ impl ActiveJob {
         follows
     }
 
+    /// Keeps an event for the workflow, and counts it if it can be kept.
+    pub(super) fn heard_event(&mut self, name: &EventName, data: &Value) -> Counted {
+        Counted::from(self.graph.as_mut().is_some_and(|graph| graph.keep_event(name, data)))
+    }
+
     fn moved(&mut self, graph: &mut Graph, one: &Move, at: Timestamp) -> bool {
+        // The move removes the event.
+        let event = match one {
+            Move::Receive { event, .. } => graph.events().get(event).map(|event| event.as_value()),
+            Move::Enter { .. }
+            | Move::Write { .. }
+            | Move::Leave { .. }
+            | Move::Split { .. }
+            | Move::Arrive { .. }
+            | Move::Join { .. }
+            | Move::End { .. } => None,
+        };
         let Ok(canceled) = graph.apply(one) else { return false };
+        self.visits.record(one, &canceled, at);
         for visit in canceled {
             self.skip_visit(&visit, at);
         }
         match one {
-            Move::Enter { visit, work, .. } => self.begin_visit(graph, visit, work),
+            Move::Enter { visit, work, .. } => self.begin_visit(graph, visit, work, at),
+            Move::Receive { visit, .. } => self.received(visit, event, at),
+            Move::Leave { visit, .. } => self.left_late(visit, at),
             Move::Write { .. }
-            | Move::Leave { .. }
             | Move::Split { .. }
             | Move::Arrive { .. }
             | Move::Join { .. }
             | Move::End { .. } => true,
         }
+    }
+
+    /// Ends the step of a visit with the event that it received.
+    fn received(&mut self, visit: &Visit, event: Option<Value>, at: Timestamp) -> bool {
+        let awaits = |step: &&mut StepRun| step.awaited_event().is_some();
+        let step = self.execution.newest_mut(&visit.step()).filter(awaits);
+        let (Some(step), Some(event)) = (step, event) else { return false };
+        let timer = step.sleep_timer().cloned();
+        step.receive(event, at);
+        self.timers.orphan(timer);
+        true
+    }
+
+    /// Ends the step of a visit that is left while it waits for an event: its time is up. Returns
+    /// `false` if the time is not up.
+    fn left_late(&mut self, visit: &Visit, at: Timestamp) -> bool {
+        let reason = Text::NoEvent.text(self.language());
+        let awaits = |step: &&mut StepRun| step.awaited_event().is_some();
+        let Some(step) = self.execution.newest_mut(&visit.step()).filter(awaits) else {
+            return true;
+        };
+        if !step.sleep().is_some_and(|sleep| sleep.is_late) {
+            return false;
+        }
+        step.time_out(reason, at);
+        true
     }
 
     /// Ends the step of a visit whose path was cancelled. A result that arrives later changes nothing.

@@ -3,6 +3,8 @@
 //! The planner applies each move to a copy of the place, so that its next choice sees what the fold
 //! will see.
 
+use std::collections::BTreeMap;
+
 use agents::workflow::{
     evaluate::{EvalError, Evaluator, Item, OUTPUT_BYTES_MAX, Scope},
     schema,
@@ -18,7 +20,11 @@ use proto::{
 use serde::Serialize;
 use serde_json::Value;
 
-use super::due::{Due, due};
+use super::{
+    due::{Awaiting, Due, due},
+    evaluation::evaluator,
+    hearing::Heard,
+};
 use crate::{
     nodes::VisitEnd,
     state::{ActiveJob, Graph},
@@ -42,6 +48,8 @@ pub(super) struct Planner<'a> {
     bytes: usize,
     /// Visit whose work is evaluated, which counts already.
     pub(super) entering: Option<Visit>,
+    /// Events that visits received by the moves, as expressions read them.
+    received: BTreeMap<Visit, Value>,
 }
 
 /// The outcome of a node, for its expressions.
@@ -52,15 +60,15 @@ pub(super) struct Over(pub(super) WorkflowEnd);
 
 impl<'a> Planner<'a> {
     pub(super) fn new(open: &'a ActiveJob, graph: &Graph, now: Timestamp) -> Self {
-        let evaluator = Evaluator::new();
         Self {
             open,
             graph: graph.clone(),
             now,
-            evaluator,
+            evaluator: evaluator(),
             moves: Vec::new(),
             bytes: 0,
             entering: None,
+            received: BTreeMap::new(),
         }
     }
 
@@ -69,12 +77,19 @@ impl<'a> Planner<'a> {
         let has_room =
             |it: &Self| it.moves.len() + ROOM <= MOVES_MAX && it.bytes < ADVANCE_BYTES_MAX;
         while self.graph.end().is_none() && has_room(&self) {
-            let Some(due) = due(self.open, &self.graph) else { break };
-            let done = match due {
-                Due::Enter(path, node) => self.enter(&path, &node),
-                Due::Left(path, visit, end) => self.leave(&path, &visit, end),
-                Due::Arrived(path) => self.arrive(&path, None, None),
-                Due::Item(visit, slot) => self.begin_item(&visit, slot),
+            let done = match due(self.open, &self.graph) {
+                Some(Due::Enter(path, node)) => self.enter(&path, &node),
+                Some(Due::Left(path, visit, end)) => self.leave(&path, &visit, end),
+                Some(Due::Arrived(path)) => self.arrive(&path, None, None),
+                Some(Due::Item(visit, slot)) => self.begin_item(&visit, slot),
+                None => match self.next_event() {
+                    Some(Heard::Event(it, number)) => self.receive(&it, number, Ok(())),
+                    Some(Heard::Unmatched(it, number, error)) => {
+                        self.receive(&it, number, Err(error))
+                    }
+                    Some(Heard::Nothing(it)) => self.leave(&it.path, &it.visit, VisitEnd::TimedOut),
+                    None => break,
+                },
             };
             if let Err(Over(end)) = done {
                 self.make(Move::End { end });
@@ -109,6 +124,32 @@ impl<'a> Planner<'a> {
         let state = self.graph.seen_by(path);
         let scope = Scope { input, state, visits: &visits, item, outcome };
         evaluate(&self.evaluator, &scope).map_err(|error| error.text(self.open.language()))
+    }
+
+    /// Returns the event that a visit received by a move of this advance.
+    pub(super) fn received(&self, visit: &Visit) -> Option<&Value> {
+        self.received.get(visit)
+    }
+
+    /// Leaves a visit with an event, or with the error of the condition on it.
+    fn receive(
+        &mut self,
+        Awaiting { path, visit, .. }: &Awaiting,
+        number: u32,
+        matched: Result<(), String>,
+    ) -> Result<(), Over> {
+        let event = self.graph.events().get(&number).map(|event| event.as_value());
+        let event = event.unwrap_or_default();
+        self.make(Move::Receive { visit: visit.clone(), event: number });
+        self.received.insert(visit.clone(), event.clone());
+        match matched {
+            Ok(()) => self.leave(path, visit, VisitEnd::Done(event)),
+            Err(error) => {
+                let error = Text::MatchFailed { error: &error }.text(self.open.language());
+                let node = self.node(visit);
+                self.fail(path, visit, &node, error)
+            }
+        }
     }
 
     /// Leaves a visit whose work is over.

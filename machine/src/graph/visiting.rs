@@ -2,14 +2,17 @@
 
 use jiff::Timestamp;
 use proto::{
+    agent::Agent,
+    decision::SpawnedWorkflow,
     family::{self, Offered},
     id::{AgentName, StepId, TimerName, WorkId},
     job::Outcome,
+    lang::Language,
     output::OutputSchema,
     plan::{Action, Step},
     step::StepState,
     tool::ToolSpec,
-    workflow::{Agent, AgentTask, Entered, Node, Visit, Work, WorkflowEnd},
+    workflow::{self, AgentTask, Entered, Node, Visit, Work, WorkflowEnd, WorkflowRun},
 };
 use serde_json::{Value, json};
 
@@ -24,7 +27,13 @@ use crate::{
 
 impl ActiveJob {
     /// Begins the work of a visit, and returns `true` if the workflow has it.
-    pub(super) fn begin_visit(&mut self, graph: &Graph, visit: &Visit, work: &Entered) -> bool {
+    pub(super) fn begin_visit(
+        &mut self,
+        graph: &Graph,
+        visit: &Visit,
+        work: &Entered,
+        at: Timestamp,
+    ) -> bool {
         let Some(node) = graph.node(&visit.node) else { return false };
         let Some(action) = self.action_of(graph, node, work) else {
             // A branch, writes, a split or an end has no step.
@@ -42,6 +51,9 @@ impl ActiveJob {
         run.rules = Some(Box::new(rules_of(node, work)));
         run.exec = self.exec_of(&run, node, work, &id);
         run.become_state(StepState::Ready);
+        if run.sleep().is_some_and(Sleep::is_waiting) {
+            run.asked_about(at);
+        }
         self.execution.visit(run);
         true
     }
@@ -58,12 +70,19 @@ impl ActiveJob {
                 let args = json!({"goal": task, "context": ""});
                 Some(Action::Tool { binding: spec.binding(), tool: spec.name, args })
             }
+            (Entered::Workflow { workflow, input }, _) => {
+                graph.run().workflows.get(workflow)?;
+                let spec = as_tool(workflow.as_str(), self.language())?;
+                let args = input.clone();
+                Some(Action::Tool { binding: spec.binding(), tool: spec.name, args })
+            }
             (Entered::Passed | Entered::Tool { .. }, _) => None,
             (
                 Entered::Model { .. }
                 | Entered::Agent { .. }
                 | Entered::Human { .. }
-                | Entered::Wait { .. },
+                | Entered::Wait { .. }
+                | Entered::Event { .. },
                 _,
             ) => Some(Action::Agent),
         }
@@ -72,8 +91,22 @@ impl ActiveJob {
     /// Returns a sub-agent of the job's agent as a tool.
     pub(in crate::graph) fn sub_agent(&self, name: &AgentName) -> Option<ToolSpec> {
         self.family.callee(&self.brief.agent, name.as_str())?;
-        let offered = Offered { name: name.clone(), about: String::new() };
-        family::as_tools(&[offered], self.language()).pop()
+        as_tool(name.as_str(), self.language())
+    }
+
+    /// Returns the run of a sub-workflow, as the submission of this job holds it.
+    pub(crate) fn sub_run(&self, sub: &SpawnedWorkflow) -> Option<WorkflowRun> {
+        self.graph.as_ref()?.run().below(&sub.workflow, sub.input.clone())
+    }
+
+    /// Returns the policies of the job that runs a sub-workflow: those of this job, within the
+    /// deadline of the sub-workflow.
+    pub(crate) fn sub_workflow_agent(&self, sub: &SpawnedWorkflow) -> Option<Agent> {
+        let definition = &self.graph.as_ref()?.run().workflows.get(&sub.workflow)?.definition;
+        let mut agent = Agent::clone(&self.brief.agent);
+        let deadline = [agent.deadline_ms, definition.limits.deadline_ms];
+        agent.deadline_ms = deadline.into_iter().flatten().min();
+        Some(agent)
     }
 
     fn exec_of(&self, run: &StepRun, node: &Node, work: &Entered, id: &StepId) -> Exec {
@@ -81,6 +114,16 @@ impl ActiveJob {
         match work {
             Entered::Model { .. } | Entered::Agent { .. } | Entered::Passed => {
                 Exec::Turn(run.first_turn(1, None))
+            }
+            Entered::Workflow { workflow, input } => {
+                let Action::Tool { tool, args, binding } = &run.step.action else {
+                    return Exec::Turn(run.first_turn(1, None));
+                };
+                let mut call = Call::new(name, tool.clone(), binding.clone(), args.clone());
+                call.retry.clone_from(&node.retry);
+                let (workflow, input) = (workflow.clone(), input.clone());
+                call.workflow = Some(Box::new(SpawnedWorkflow { workflow, input }));
+                Exec::Tool(Box::new(call))
             }
             Entered::Tool { .. } | Entered::Child { .. } => {
                 let Action::Tool { tool, args, binding } = &run.step.action else {
@@ -98,8 +141,10 @@ impl ActiveJob {
                 within_ms: node.work.timeout().map(|timeout| timeout.after_ms),
                 ask: None,
             })),
-            Entered::Wait { until } => {
-                Exec::Sleep(Sleep { work: name, until: *until, timer: None })
+            Entered::Wait { until } => Exec::Sleep(Sleep::new(name, None, Some(*until))),
+            Entered::Event { until } => {
+                let event = node.work.as_event().map(|event| event.event.clone());
+                Exec::Sleep(Sleep::new(name, event, *until))
             }
         }
     }
@@ -129,7 +174,7 @@ impl ActiveJob {
         };
         // A timer of this name may remain from a wait that was never stored.
         let latest = at.saturating_add(TIMER_SLACK).unwrap_or(at);
-        if step.asleep().is_some_and(|(_, until)| until > latest) {
+        if step.sleep().and_then(|sleep| sleep.until).is_some_and(|until| until > latest) {
             return false;
         }
         step.wake(at);
@@ -156,8 +201,15 @@ fn description_of(work: &Entered) -> String {
         | Entered::Child { task: text, .. }
         | Entered::Human { ask: text, .. } => text.clone(),
         Entered::Wait { until } => until.to_string(),
-        Entered::Tool { .. } | Entered::Passed => String::new(),
+        Entered::Event { until } => until.map(|until| until.to_string()).unwrap_or_default(),
+        Entered::Tool { .. } | Entered::Workflow { .. } | Entered::Passed => String::new(),
     }
+}
+
+/// Returns an agent or a workflow as a tool whose calls are child jobs.
+fn as_tool(name: &str, language: Language) -> Option<ToolSpec> {
+    let offered = Offered { name: AgentName::new(name).ok()?, about: String::new() };
+    family::as_tools(&[offered], language).pop()
 }
 
 fn rules_of(node: &Node, work: &Entered) -> VisitRules {
@@ -172,7 +224,7 @@ fn rules_of(node: &Node, work: &Entered) -> VisitRules {
             ..rules
         };
     }
-    if let Work::Agent(Agent { does: AgentTask::Here { tools, .. } }) = &node.work {
+    if let Work::Agent(workflow::Agent { does: AgentTask::Here { tools, .. } }) = &node.work {
         return VisitRules { tools: tools.clone(), ..rules };
     }
     rules

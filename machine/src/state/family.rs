@@ -77,6 +77,7 @@ impl ChildInstruction {
             Signal::Retry
             | Signal::Steer { .. }
             | Signal::Snapshot { .. }
+            | Signal::Event { .. }
             | Signal::RollBack { .. } => None,
         }
     }

@@ -6,10 +6,10 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use proto::workflow::{
-    Entered, Key, MAPS_DEEP_MAX, Move, Node, NodeId, Path, Paths, Target, Visit, Work, WorkKind,
-    WorkflowEnd, WorkflowRun, apply,
+    EVENTS_MAX, Entered, EventName, Key, MAPS_DEEP_MAX, Move, Node, NodeId, Path, Paths, Target,
+    Visit, Work, WorkKind, WorkflowEnd, WorkflowRun, apply,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The state of a workflow, by key.
 pub(crate) type State = BTreeMap<Key, Value>;
@@ -28,7 +28,25 @@ pub(crate) struct Graph {
     visited: u32,
     paths: BTreeMap<Path, Token>,
     advances: u32,
+    /// Events that no node has received, by their number from 1; at most [`EVENTS_MAX`].
+    events: BTreeMap<u32, Arc<Event>>,
+    /// Number of the events so far.
+    heard: u32,
     end: Option<WorkflowEnd>,
+}
+
+/// An event from outside.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Event {
+    pub(crate) name: EventName,
+    pub(crate) data: Value,
+}
+
+impl Event {
+    /// Returns the event as expressions read it.
+    pub(crate) fn as_value(&self) -> Value {
+        json!({"name": self.name, "data": self.data})
+    }
 }
 
 /// The token of a path.
@@ -110,7 +128,34 @@ impl Graph {
         let at = TokenAt::Before(run.definition.start.clone());
         let main = Token { at, last: None };
         let paths = BTreeMap::from([(Path::Main, main)]);
-        Self { run, state, visits: BTreeMap::new(), visited: 0, paths, advances: 0, end: None }
+        Self {
+            run,
+            state,
+            visits: BTreeMap::new(),
+            visited: 0,
+            paths,
+            advances: 0,
+            events: BTreeMap::new(),
+            heard: 0,
+            end: None,
+        }
+    }
+
+    /// Keeps an event until a node receives it, and returns `true` unless no node of the workflow
+    /// waits for its name or there is no room.
+    pub(crate) fn keep_event(&mut self, name: &EventName, data: &Value) -> bool {
+        if self.events.len() >= EVENTS_MAX || !self.run.definition.awaits(name) {
+            return false;
+        }
+        self.heard = self.heard.saturating_add(1);
+        let event = Event { name: name.clone(), data: data.clone() };
+        self.events.insert(self.heard, Arc::new(event));
+        true
+    }
+
+    /// Returns the events that no node has received, by number.
+    pub(crate) fn events(&self) -> &BTreeMap<u32, Arc<Event>> {
+        &self.events
     }
 
     pub(crate) fn run(&self) -> &WorkflowRun {
@@ -256,6 +301,16 @@ impl Graph {
                 let value = self.reduced(key, value.clone()).map_err(|_| Unfit)?;
                 Arc::make_mut(&mut self.state).insert(key.clone(), value);
             }
+            Move::Receive { visit, event } => {
+                let name = self.events.get(event).map(|event| &event.name).ok_or(Unfit)?;
+                let awaited = self.node(&visit.node).and_then(|node| node.work.as_event());
+                if awaited.is_none_or(|awaited| awaited.event != *name)
+                    || self.path_at(visit).is_none()
+                {
+                    return Err(Unfit);
+                }
+                self.events.remove(event);
+            }
             Move::Leave { visit, to, .. } => self.leave(visit, to)?,
             Move::Split { visit, paths, items } => self.begin_split(visit, *paths, items)?,
             Move::Arrive { path, error, collected } => {
@@ -321,9 +376,12 @@ impl Graph {
             Entered::Passed => return self.node(&visit.node).is_some(),
             Entered::Model { .. } => WorkKind::Model,
             Entered::Tool { .. } => WorkKind::Tool,
-            Entered::Agent { .. } | Entered::Child { .. } => WorkKind::Agent,
+            Entered::Agent { .. } | Entered::Child { .. } | Entered::Workflow { .. } => {
+                WorkKind::Agent
+            }
             Entered::Human { .. } => WorkKind::Human,
             Entered::Wait { .. } => WorkKind::Wait,
+            Entered::Event { .. } => WorkKind::Event,
         };
         self.node(&visit.node).is_some_and(|node| node.work.kind() == kind)
     }

@@ -10,6 +10,7 @@ mod questions;
 mod spending;
 mod steering;
 mod timers;
+mod visits;
 
 use std::sync::Arc;
 
@@ -22,6 +23,7 @@ use proto::{
     lang::Language,
     message::Usage,
     record::Unreadable,
+    view::Mark,
 };
 
 pub(super) use self::{
@@ -32,6 +34,7 @@ pub(super) use self::{
     planning::{Planning, Stage},
     questions::{AskState, AskedQuestion, Questions},
     spending::Spending,
+    visits::{Over, Trail, Visited, Visits},
 };
 use self::{brief::JobLanguage, lineage::Lineage, steering::Steering, timers::Timers};
 use crate::{at::At, attempts::Attempts};
@@ -129,11 +132,15 @@ pub(super) struct ActiveJob {
     pub(super) execution: Execution,
     /// Place of the workflow; absent for a job with a plan.
     pub(super) graph: Option<Box<Graph>>,
+    /// Visits of the workflow; empty for a job with a plan.
+    pub(super) visits: Visits,
     pub(super) questions: Questions,
     pub(super) family: Family,
     pub(super) spending: Spending,
     pub(super) steering: Steering,
     pub(super) timers: Timers,
+    /// First content from outside that the job has seen.
+    pub(super) mark: Option<Mark>,
     outcome: Option<Outcome>,
 }
 
@@ -278,19 +285,23 @@ impl Job {
 
 impl ActiveJob {
     pub(super) fn new(submitted: Submitted) -> Self {
-        Self {
+        let mut open = Self {
             family: Family::of(&submitted),
             brief: Arc::new(Brief::of(submitted)),
             lineage: Lineage::new(),
             planning: Planning::new(),
             execution: Execution::default(),
             graph: None,
+            visits: Visits::default(),
             questions: Questions::default(),
             spending: Spending::default(),
             steering: Steering::default(),
             timers: Timers::default(),
+            mark: None,
             outcome: None,
-        }
+        };
+        open.mark = open.inherited_mark();
+        open
     }
 
     pub(super) fn generation(&self) -> Generation {

@@ -8,6 +8,7 @@ use proto::{
     cost::{Cost, Paid, ToolCost},
     id::ToolName,
     message::Usage,
+    spent::Spent,
 };
 
 use super::brief::Brief;
@@ -106,25 +107,27 @@ impl Spending {
         self.turns.saturating_add(self.of_descendants)
     }
 
-    /// Adds the cost of a tool's result.
-    pub(crate) fn tool(&mut self, brief: &Brief, tool: ToolName, cost: &Cost) {
+    /// Adds the cost of a tool's result, and returns it.
+    pub(crate) fn tool(&mut self, brief: &Brief, tool: ToolName, cost: &Cost) -> Spent {
         if cost.is_nothing() {
-            return;
+            return Spent::default();
         }
-        self.bill.add_tool(&brief.agent.budget, &tool, cost);
+        let spent = self.bill.add_tool(&brief.agent.budget, &tool, cost);
         self.usage += cost.usage;
         self.paid.add(cost);
         self.tools.entry(tool.clone()).or_insert_with(|| ToolCost::new(tool)).add(cost);
+        spent
     }
 
-    /// Adds the tokens of a model's reply. If the model has a price of its own, they are charged at
-    /// that price at once.
-    pub(crate) fn model(&mut self, brief: &Brief, model: Option<&str>, usage: Usage) {
+    /// Adds the tokens of a model's reply, and returns their cost. If the model has a price of its
+    /// own, they are charged at that price at once.
+    pub(crate) fn model(&mut self, brief: &Brief, model: Option<&str>, usage: Usage) -> Spent {
         self.usage += usage;
-        self.bill.add_model(&brief.agent.budget, model, usage);
+        let spent = self.bill.add_model(&brief.agent.budget, model, usage);
         if let Some(price) = model.and_then(|model| brief.agent.budget.own_price(model)) {
             self.paid.below(&Paid { money: price.of(usage), usage });
         }
+        spent
     }
 
     /// Adds the spending of a child that ended.

@@ -3,6 +3,7 @@
 mod back;
 mod bounds;
 mod ends;
+mod sub_workflows;
 
 use std::collections::BTreeMap;
 
@@ -161,9 +162,7 @@ impl Kin {
                 return;
             }
             for tell in tells {
-                for _ in 0..self.times {
-                    self.hear(tell.clone());
-                }
+                (0..self.times).for_each(|_| self.hear(tell.clone()));
             }
         }
         panic!("the family never rests");

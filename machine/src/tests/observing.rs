@@ -150,6 +150,7 @@ fn a_plan_that_cannot_be_carried_out_so_goes_back_to_the_planner(
 #[test]
 fn what_was_said_before_reaches_the_planner_and_every_loop() {
     let earlier = vec![Exchange {
+        untrusted: None,
         job: JobId::new("first").unwrap(),
         goal: "find a hotel".into(),
         state: JobState::Completed,

@@ -7,11 +7,12 @@ use std::hash::{Hash, Hasher};
 use agents::workflow::testing::{Ended, Failure, Ready, Run, Script, Visit, drawn, run};
 use proptest::prelude::*;
 use proto::{
-    fact::{Submitted, TurnReply},
+    fact::{Signal, Submitted, TurnReply},
     id::ToolName,
     interaction::Verdict,
     job::{FailReason, Outcome},
     lang::Language,
+    record::Known,
     rules::Rules,
     workflow::{Work, Workflow, WorkflowRun},
 };
@@ -47,7 +48,7 @@ impl Chance<'_> {
             Work::Model(_) => Ok(json!("text")),
             Work::Tool(_) if drawn == 0 => Err(Failure::Error),
             Work::Tool(_) => Ok(json!({"yes": drawn < 5})),
-            Work::Human(_) if drawn < 3 => Err(Failure::Timeout),
+            Work::Human(_) | Work::Event(_) if drawn < 3 => Err(Failure::Timeout),
             _ => Ok(json!({"text": "fine"})),
         }
     }
@@ -68,7 +69,12 @@ impl Script for Chance<'_> {
 fn played(workflow: &Workflow, number: u64) -> Play {
     let chance = Chance { workflow, number };
     let tools = [(ToolName::new("work").unwrap(), binding())].into_iter().collect();
-    let run = WorkflowRun { definition: workflow.clone(), input: json!({}), tools };
+    let run = WorkflowRun {
+        definition: workflow.clone(),
+        input: json!({}),
+        tools,
+        workflows: Default::default(),
+    };
     let submitted = Play::submitted(agent(|_| {}), Language::En);
     let rules = Rules::WORKFLOWS;
     let mut p = Play::submit_as(Submitted { workflow: Some(Box::new(run)), rules, ..submitted });
@@ -101,6 +107,16 @@ fn played(workflow: &Workflow, number: u64) -> Play {
                     Err(_) => p.fire(&format!("ask-{ask}")),
                 }
             }
+            (Exec::Sleep(sleep), Ok(_)) => {
+                let name = sleep.event.clone().unwrap();
+                let visit: proto::workflow::Visit = id.parse().unwrap();
+                let data = json!({"visit": visit.number, "item": visit.items.first()});
+                p.signal(Signal::Event { name, data });
+            }
+            (Exec::Sleep(sleep), Err(_)) => {
+                let timer = sleep.timer.clone().unwrap();
+                p.fire(timer.as_str());
+            }
             (exec, outcome) => panic!("{exec:?} {outcome:?}"),
         }
         p.drive();
@@ -111,7 +127,10 @@ fn played(workflow: &Workflow, number: u64) -> Play {
 /// Returns the visits of nodes with work of their own, in the order of their names.
 fn visits(run: &Run, workflow: &Workflow) -> Vec<String> {
     let has_step = |visit: &&Visit| {
-        matches!(workflow.nodes[&visit.node].work, Work::Model(_) | Work::Tool(_) | Work::Human(_))
+        matches!(
+            workflow.nodes[&visit.node].work,
+            Work::Model(_) | Work::Tool(_) | Work::Human(_) | Work::Event(_)
+        )
     };
     let mut names: Vec<_> = run.trace.iter().filter(has_step).map(name).collect();
     names.sort();
@@ -152,5 +171,23 @@ proptest! {
             steps.iter().filter(done).map(|step| step.id.to_string()).collect();
         visited.sort();
         prop_assert_eq!(visits(&expected, &workflow), visited);
+    }
+
+    /// A supervisor that dies after any record is replaced by one that reads the log.
+    #[test]
+    fn a_cold_fold_of_any_prefix_decides_what_the_log_has_next(
+        choices in prop::collection::vec(any::<u32>(), 0..60),
+        number in any::<u64>(),
+    ) {
+        let play = played(&drawn(&choices), number);
+        for pair in play.log.windows(2) {
+            let ((before, _, _), (_, _, next)) = (&pair[0], &pair[1]);
+            let decided = play.at(before.seq).decide().map(|next| next.decision);
+            match next.as_ref().unwrap() {
+                Known::Decision(stored) => prop_assert_eq!(decided.as_ref(), Some(&**stored)),
+                Known::Fact(_) => prop_assert_eq!(decided, None),
+            }
+        }
+        prop_assert!(play.at(play.last()).decide().is_none());
     }
 }

@@ -151,6 +151,7 @@ impl Stage {
             pool: spec.pool,
             effect: spec.effect,
             destructive: spec.destructive,
+            untrusted: spec.untrusted,
             args,
             idempotency_key: "job/g0.s1".into(),
             approved,

@@ -18,7 +18,7 @@ mod summary;
 mod tool;
 
 pub use self::{
-    approving::Approving,
+    approving::{After, Approving, CallRule, Consequence, Inherited, Narrowing, UntrustedPolicy},
     ask::Asking,
     checked::InvalidAgent,
     hosts::Hosts,

@@ -167,6 +167,7 @@ impl Agent {
         self.ask.check()?;
         self.step.check()?;
         self.tool.check()?;
+        self.approval.check()?;
         self.check_presets()?;
         self.replan.check()?;
         for (axis, checked) in [

@@ -9,11 +9,11 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::{
     About, AgentChanged, AgentHistory, AgentList, AgentRevisions, Agents, AnswerTaken, Batch,
     Batched, Count, Counted, Crew, Dead, DeadLetters, Download, Downloaded, DropAgent, Get,
-    GetAbout, GetCrew, GetTools, GetUsage, GiveAnswer, Inbox, InboxPage, Link, Linked, List,
-    Listed, Preview, Previewed, Redeem, Redeemed, Role, SendSignal, SetAgent, Signaled, Submit,
-    Submitted, Tools, Unlink, Unlinked, Upload, Uploaded, UsageReport, Watch, Watched,
+    GetAbout, GetCrew, GetGraph, GetTools, GetUsage, GiveAnswer, Inbox, InboxPage, Link, Linked,
+    List, Listed, Preview, Previewed, Redeem, Redeemed, Role, SendSignal, SetAgent, Signaled,
+    Submit, Submitted, Tools, Unlink, Unlinked, Upload, Uploaded, UsageReport, Watch, Watched,
 };
-use crate::view::JobView;
+use crate::{view::JobView, workflow::WorkflowGraph};
 
 /// A request, by its type.
 pub trait Request {
@@ -108,6 +108,9 @@ table! {
         Door, [Submit], repeatable: true, streams: false;
     /// Returns one job.
     Get = "get": Get => JobView,
+        Door, [Read], repeatable: true, streams: false;
+    /// Returns the graph of a job's workflow with its states and visits.
+    Graph = "graph": GetGraph => WorkflowGraph,
         Door, [Read], repeatable: true, streams: false;
     /// Returns jobs, newest first.
     List = "list": List => Listed,

@@ -4,12 +4,16 @@
 //! and no decision depends on one.
 
 mod id;
+mod node;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::id::EventId;
+pub use self::{
+    id::EventId,
+    node::{NodeEvent, NodePhase},
+};
 use crate::{
     decision::Closed,
     id::{AskId, Attempt, JobId, StepId, ToolName, WorkId},
@@ -70,6 +74,8 @@ pub enum Happened {
     Notice(NoticeEvent),
     /// A model call began: a turn of a step, or a round of planning.
     Turn(TurnEvent),
+    /// A path of a workflow entered a node, ended a visit, or took a way on.
+    Node(NodeEvent),
 }
 
 impl Happened {

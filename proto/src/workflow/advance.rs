@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Expression, Key, NodeId, Target, Workflow};
+use super::{Expression, Key, NodeId, Target, Workflow, WorkflowName};
 use crate::{
     id::{AgentName, Generation, StepId, ToolName},
     interaction::Field,
@@ -19,6 +19,15 @@ use crate::{
 
 /// Maximum number of moves in one advance. Further moves follow in the next one.
 pub const MOVES_MAX: usize = 256;
+
+/// Maximum number of workflows that one workflow runs as child jobs, directly or through others.
+pub const SUB_WORKFLOWS_MAX: usize = 32;
+
+/// Maximum number of events that a job keeps until a node receives them. Further ones are refused.
+pub const EVENTS_MAX: usize = 64;
+
+/// Maximum size of the content of an event, in bytes of JSON.
+pub const EVENT_DATA_BYTES_MAX: usize = 16 * 1024;
 
 /// Maximum nesting of map nodes.
 pub const MAPS_DEEP_MAX: usize = 4;
@@ -35,6 +44,38 @@ pub struct WorkflowRun {
     /// Tools that the nodes of type `tool` call.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<ToolName, Binding>,
+    /// Workflows that the nodes run as child jobs, directly or through others.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub workflows: BTreeMap<WorkflowName, SubWorkflow>,
+}
+
+/// A workflow that a node of another one runs as a child job, as it was at the submission.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SubWorkflow {
+    /// Definition.
+    pub definition: Workflow,
+    /// Tools that the nodes of type `tool` call.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tools: BTreeMap<ToolName, Binding>,
+}
+
+impl WorkflowRun {
+    /// Returns the run of a sub-workflow with this input, or `None` for an unknown name. It holds
+    /// only the workflows that it runs itself, directly or through others.
+    #[must_use]
+    pub fn below(&self, name: &WorkflowName, input: Value) -> Option<Self> {
+        let SubWorkflow { definition, tools } = self.workflows.get(name)?.clone();
+        let mut workflows = BTreeMap::new();
+        let mut wanted: Vec<&WorkflowName> = definition.sub_workflows().collect();
+        while let Some(name) = wanted.pop() {
+            let Some((name, sub)) = self.workflows.get_key_value(name) else { continue };
+            if !workflows.contains_key(name) {
+                workflows.insert(name.clone(), sub.clone());
+                wanted.extend(sub.definition.sub_workflows());
+            }
+        }
+        Some(Self { definition, input, tools, workflows })
+    }
 }
 
 /// A choice of the supervisor about the way of a workflow.
@@ -133,6 +174,13 @@ pub enum Move {
         /// Written value.
         value: Value,
     },
+    /// A visit receives an event, which ends its work. The job keeps the event no longer.
+    Receive {
+        /// Visit of an `event` node.
+        visit: Visit,
+        /// Number of the event among those that the job counted, from 1.
+        event: u32,
+    },
     /// The work of a visit is over, and its path leaves.
     Leave {
         /// Visit that is left.
@@ -213,6 +261,13 @@ pub enum Entered {
         /// Task of the child job.
         task: String,
     },
+    /// A child job that runs a workflow.
+    Workflow {
+        /// Workflow of the child job.
+        workflow: WorkflowName,
+        /// Input, an object.
+        input: Value,
+    },
     /// A question to a person.
     Human {
         /// Question.
@@ -225,6 +280,12 @@ pub enum Entered {
     Wait {
         /// End of the pause.
         until: Timestamp,
+    },
+    /// A wait for an event.
+    Event {
+        /// End of the wait; absent when it has none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<Timestamp>,
     },
     /// Nothing outside of the workflow: a branch, writes, a split or an end.
     Passed,

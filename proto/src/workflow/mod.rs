@@ -8,9 +8,11 @@
 //! Architecture invariant: this module evaluates nothing and checks no graph.
 
 mod advance;
+mod edges;
 mod form;
 mod name;
 mod node;
+mod progress;
 mod reduce;
 mod region;
 mod target;
@@ -20,15 +22,20 @@ mod work;
 
 pub use self::{
     advance::{
-        Advance, Entered, InvalidVisit, MAPS_DEEP_MAX, MOVES_MAX, Move, Path, Visit, WorkflowEnd,
-        WorkflowRun,
+        Advance, EVENT_DATA_BYTES_MAX, EVENTS_MAX, Entered, InvalidVisit, MAPS_DEEP_MAX, MOVES_MAX,
+        Move, Path, SUB_WORKFLOWS_MAX, SubWorkflow, Visit, WorkflowEnd, WorkflowRun,
     },
+    edges::{Edge, EdgeKind, Place},
     form::FormField,
     name::{
         BranchName, EVENT_NAME_BYTES_MAX, EventName, InvalidName, Key, NAME_BYTES_MAX, NodeId,
         WORKFLOW_NAME_BYTES_MAX, WorkflowName,
     },
     node::{Node, Route},
+    progress::{
+        GraphEdge, GraphNode, NodeView, SHOWN_BYTES_MAX, VisitView, WorkflowGraph, WorkflowView,
+        shown,
+    },
     reduce::{ReduceError, Reducer, apply},
     region::Region,
     target::Target,
@@ -42,6 +49,11 @@ pub use self::{
         Parallel, Paths, Pause, Timeout, Tool, Wait, Work, WorkKind, Yield,
     },
 };
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
 
 #[cfg(test)]
 mod tests;

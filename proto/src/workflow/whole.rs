@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Key, Node, NodeId, Reducer, TemplateValue, WorkflowName};
+use super::{EventName, Key, Node, NodeId, Reducer, TemplateValue, WorkflowName};
 use crate::digest;
 
 /// Maximum number of nodes of one workflow.
@@ -90,6 +90,22 @@ impl Default for Limits {
 }
 
 impl Workflow {
+    /// Returns `true` if a node waits for events of this name.
+    #[must_use]
+    pub fn awaits(&self, name: &EventName) -> bool {
+        self.events().any(|event| event == name)
+    }
+
+    /// Returns the names of the events that nodes wait for, in the order of the nodes.
+    pub fn events(&self) -> impl Iterator<Item = &EventName> {
+        self.nodes.values().filter_map(|node| Some(&node.work.as_event()?.event))
+    }
+
+    /// Returns the names of the workflows that nodes run as child jobs, in the order of the nodes.
+    pub fn sub_workflows(&self) -> impl Iterator<Item = &WorkflowName> {
+        self.nodes.values().filter_map(|node| node.work.as_workflow())
+    }
+
     /// Returns the state at the start: the initial values by key.
     #[must_use]
     pub fn initial_state(&self) -> BTreeMap<Key, Value> {

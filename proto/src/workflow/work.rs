@@ -24,6 +24,8 @@ pub const ITEMS_MAX: u32 = 500;
 #[strum_discriminants(name(WorkKind))]
 #[strum_discriminants(doc = "The type of a node: the word after `type` in a workflow file.")]
 #[strum_discriminants(derive(strum::IntoStaticStr, strum::VariantArray))]
+#[strum_discriminants(derive(Serialize, Deserialize, schemars::JsonSchema))]
+#[strum_discriminants(serde(rename_all = "snake_case"))]
 #[strum_discriminants(strum(serialize_all = "snake_case"))]
 pub enum Work {
     /// One model turn without tools. Its scope has `reply`.
@@ -99,10 +101,47 @@ impl Work {
         if let Self::Model(model) = self { Some(model) } else { None }
     }
 
+    /// Returns the name of the workflow that the node runs as a child job.
+    #[must_use]
+    pub fn as_workflow(&self) -> Option<&WorkflowName> {
+        let Self::Agent(Agent { does: AgentTask::Workflow { workflow, .. } }) = self else {
+            return None;
+        };
+        Some(workflow)
+    }
+
+    /// Returns the event for which the node waits.
+    #[must_use]
+    pub fn as_event(&self) -> Option<&Event> {
+        if let Self::Event(event) = self { Some(event) } else { None }
+    }
+
     /// Returns the type of the node.
     #[must_use]
     pub fn kind(&self) -> WorkKind {
         self.into()
+    }
+
+    /// Returns the tool, the agent, the workflow or the event that the node names.
+    #[must_use]
+    pub fn names(&self) -> Option<&str> {
+        match self {
+            Self::Tool(tool) => Some(tool.tool.as_str()),
+            Self::Event(event) => Some(event.event.as_str()),
+            Self::Agent(Agent { does }) => match does {
+                AgentTask::Here { .. } => None,
+                AgentTask::Named { agent, .. } => Some(agent.as_str()),
+                AgentTask::Workflow { workflow, .. } => Some(workflow.as_str()),
+            },
+            Self::Model(_)
+            | Self::Human(_)
+            | Self::Branch {}
+            | Self::Parallel(_)
+            | Self::Map(_)
+            | Self::Wait(_)
+            | Self::Set {}
+            | Self::End(_) => None,
+        }
     }
 }
 

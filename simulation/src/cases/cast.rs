@@ -1,7 +1,7 @@
 //! The substitutes for the world outside a tested agent: its tools with their results, and its model.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use model::{Model, script::ScriptModel};
 use proto::{
     fact::Fact,
-    id::ToolName,
+    id::{Attempt, JobId, ToolName, WorkId},
     tool::{Fault, ToolResult, ToolSpec},
 };
 use serde_json::Value;
@@ -104,6 +104,19 @@ struct Played {
     /// The number of calls that each line answered.
     times: BTreeMap<(ToolName, usize), u32>,
     missed: Missed,
+    scripted: Scripted,
+}
+
+/// An attempt at a call.
+pub(super) type Attempted = (JobId, WorkId, Attempt);
+
+/// The faults that the file scripts, which are none of the world.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Scripted {
+    /// Attempts at calls. A world has few, within its bound of messages.
+    pub(super) faults: BTreeSet<Attempted>,
+    /// Errors of the model, each text once.
+    pub(super) errors: BTreeSet<String>,
 }
 
 /// The requests that the file has no answer to.
@@ -126,6 +139,22 @@ impl Cast {
     /// Returns the requests without an answer so far.
     pub(super) fn missed(&self) -> Missed {
         self.lock().missed.clone()
+    }
+
+    /// Returns the faults of the file that happened so far.
+    pub(super) fn scripted(&self) -> Scripted {
+        self.lock().scripted.clone()
+    }
+
+    /// Records an error of the script.
+    pub(super) fn add_error(&self, error: String) {
+        self.lock().scripted.errors.insert(error);
+    }
+
+    /// Records a fault of the file.
+    fn add_fault(&self, context: &CallContext) {
+        let CallContext { job, work, attempt, .. } = context;
+        self.lock().scripted.faults.insert((job.clone(), work.clone(), *attempt));
     }
 
     /// Records a model call that the script has no reply to, by its last message.
@@ -178,7 +207,7 @@ impl Props for Troupe {
             Kind::BuiltIn(tool) => tool.tool(),
             Kind::Scripted { .. } => {
                 let (part, bench, cast) = (part.clone(), bench.clone(), Arc::clone(&self.0));
-                Arc::new(Scripted { part, bench, cast }) as Arc<dyn Tool>
+                Arc::new(ScriptedTool { part, bench, cast }) as Arc<dyn Tool>
             }
         });
         Toolset::new(proto::decision::pools::builtin(), tools.collect())
@@ -199,14 +228,14 @@ impl Props for Troupe {
 }
 
 /// A tool whose results are in the file.
-struct Scripted {
+struct ScriptedTool {
     part: Part,
     bench: Bench,
     cast: Arc<Cast>,
 }
 
 #[async_trait]
-impl Tool for Scripted {
+impl Tool for ScriptedTool {
     fn spec(&self) -> ToolSpec {
         self.part.spec.clone()
     }
@@ -217,6 +246,10 @@ impl Tool for Scripted {
         let Some(line) = line else {
             return Ok(ToolResult::failed(format!("the test has no result of {name} for {args}")));
         };
+        let is_too_slow = line.delay >= Duration::from_millis(self.part.spec.timeout_ms);
+        if is_too_slow || matches!(line.says, Says::Fault(_)) {
+            self.cast.add_fault(&context);
+        }
         if !line.delay.is_zero() {
             tokio::time::sleep(line.delay).await;
         }

@@ -1,4 +1,4 @@
-//! The YAML of a file with tests of an agent, before it is checked.
+//! The YAML of a file with tests of an agent or a workflow, before it is checked.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,8 @@ use serde_saphyr::Spanned;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SuiteDoc {
-    pub(super) agent: Spanned<String>,
+    #[serde(default)]
+    pub(super) agent: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) agents: Vec<Spanned<String>>,
     #[serde(default)]
@@ -44,6 +45,8 @@ pub(super) struct ToolDoc {
     pub(super) approval: Approval,
     #[serde(default)]
     pub(super) destructive: bool,
+    #[serde(default)]
+    pub(super) untrusted: bool,
     #[serde(default)]
     pub(super) careless: bool,
     #[serde(default)]
@@ -75,6 +78,8 @@ pub(super) struct CaseDoc {
     pub(super) name: String,
     #[serde(default)]
     pub(super) goal: String,
+    #[serde(default)]
+    pub(super) input: Option<Value>,
     #[serde(default)]
     pub(super) plan: Option<Value>,
     #[serde(default)]
@@ -120,6 +125,8 @@ pub(super) struct ExpectDoc {
     pub(super) result: Option<ResultExpected>,
     pub(super) steps: BTreeMap<String, Value>,
     pub(super) path: Option<PathDoc>,
+    pub(super) visits: Option<PathDoc>,
+    pub(super) output: Option<Value>,
     pub(super) calls: Vec<CallDoc>,
     pub(super) not_called: Vec<ToolName>,
     pub(super) effects: BTreeMap<ToolName, u32>,

@@ -6,10 +6,9 @@ use machine::replay;
 use proto::{
     decision::Decision,
     entry::Entry,
-    fact::{Fact, PlanReply, TurnReply},
     id::ToolName,
     job::{JobState, Outcome},
-    tool::{Effect, Fault},
+    tool::Effect,
     view::JobView,
 };
 use regex::Regex;
@@ -19,10 +18,12 @@ use serde_json::Value;
 use super::{
     Case,
     cast::Kind,
-    document::{Bound, CallDoc},
+    document::{Bound, CallDoc, PathDoc},
+    excuse::excuse,
     fit::includes,
     path::{self, Waypoint},
     stage::{self, Played},
+    way::{self, Way},
 };
 use crate::{
     ledger::Run,
@@ -37,6 +38,9 @@ pub(super) struct Expectations {
     /// Results of steps, by the id of the step.
     pub(super) steps: BTreeMap<String, Value>,
     pub(super) path: PathExpected,
+    pub(super) visits: PathDoc,
+    /// A part of the workflow's output.
+    pub(super) output: Option<Value>,
     pub(super) calls: Vec<CallDoc>,
     pub(super) not_called: Vec<ToolName>,
     pub(super) effects: BTreeMap<ToolName, u32>,
@@ -96,6 +100,10 @@ pub enum Expectation {
     Steps,
     /// The work of the job, in order.
     Path,
+    /// The visited nodes of a workflow, in order.
+    Visits,
+    /// The output of a workflow.
+    Output,
     /// A call with some arguments.
     Calls,
     /// A tool that must not be called.
@@ -146,6 +154,9 @@ pub struct End {
     pub questions: u64,
     /// The number of effects in the world outside, by tool.
     pub effects: BTreeMap<String, u32>,
+    /// The way through the workflow; absent for a job without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub way: Option<Way>,
 }
 
 /// Returns the end of a run.
@@ -154,6 +165,8 @@ pub(super) fn end(case: &Case, evidence: &Evidence) -> End {
     let path = path::of(entries);
     let count = |is: fn(&Waypoint) -> bool| path.iter().filter(|point| is(point)).count() as u64;
     let (result, _) = outcome(&view);
+    let tested = case.workflow.is_some();
+    let graph = tested.then(|| replay(&stage::job(), entries).graph()).flatten();
     End {
         state: Some(view.state),
         result,
@@ -163,34 +176,7 @@ pub(super) fn end(case: &Case, evidence: &Evidence) -> End {
         tokens: view.usage.input_tokens.saturating_add(view.usage.output_tokens),
         cost: view.spent.money,
         effects: effects(case, evidence),
-    }
-}
-
-/// Returns the reason for which the faults of a run excuse its end.
-fn excuse(evidence: Option<&Evidence>) -> Option<Excuse> {
-    let Some(evidence) = evidence else { return Some(Excuse::Endless) };
-    let facts = || evidence.logs.values().flatten().filter_map(Entry::fact);
-    let is_unknown =
-        |fact: &Fact| matches!(fact, Fact::Called(called) if called.fault == Some(Fault::Unknown));
-    if facts().any(|fact| is_unknown(&fact)) {
-        return Some(Excuse::Unknown);
-    }
-    let completed = root(&evidence.logs).is_some_and(|(_, v)| v.state == JobState::Completed);
-    (!completed && facts().any(|fact| is_broken(&fact))).then_some(Excuse::Attempts)
-}
-
-/// Returns whether a fact reports an attempt that broke.
-fn is_broken(fact: &Fact) -> bool {
-    match fact {
-        Fact::Planned(planned) => matches!(planned.reply, PlanReply::Failed { .. }),
-        Fact::Turned(turned) => matches!(turned.reply, TurnReply::Failed { .. }),
-        Fact::Called(called) => called.fault.is_some(),
-        Fact::Submitted(_)
-        | Fact::Signaled(_)
-        | Fact::Started(_)
-        | Fact::Answered(_)
-        | Fact::Child(_)
-        | Fact::Fired(_) => false,
+        way: graph.map(|graph| way::of(graph, view.outcome.as_ref())),
     }
 }
 
@@ -202,7 +188,7 @@ pub(super) fn judge(case: &Case, played: &Played, rough: bool) -> (Vec<Finding>,
     if !rough || (all.is_empty() && played.evidence.is_some()) {
         return (all, None);
     }
-    match excuse(played.evidence.as_ref()) {
+    match excuse(played) {
         None => (all, None),
         excuse => (findings(case, played, rough, true), excuse),
     }
@@ -227,12 +213,14 @@ fn findings(case: &Case, played: &Played, rough: bool, excused: bool) -> Vec<Fin
         return found.0;
     }
     found.ending(case, played, &end);
+    found.output(case, &end);
     if let Some((_, view)) = root(&evidence.logs) {
         found.steps(case, &view);
     }
     found.calls(case, &evidence.logs);
     if !rough {
         found.path(case, &end);
+        found.visits(case, &end);
         found.numbers(case, &end);
     }
     found.0.sort_by_key(|finding| finding.expectation);
@@ -282,6 +270,13 @@ impl Findings {
         }
     }
 
+    fn output(&mut self, case: &Case, end: &End) {
+        let found = end.way.as_ref().map(|way| &way.output).unwrap_or(&Value::Null);
+        if let Some(part) = case.expect.output.as_ref().filter(|part| !includes(found, part)) {
+            self.add(Expectation::Output, "", &pretty(part), &pretty(found));
+        }
+    }
+
     fn steps(&mut self, case: &Case, view: &JobView) {
         let (_, results) = outcome(view);
         for (step, expected) in &case.expect.steps {
@@ -305,6 +300,21 @@ impl Findings {
             // Each unit of work is looked for behind the one before it.
             if !path.iter().all(|point| all.any(|found| *found == point.to_string())) {
                 self.add(Expectation::Path, "includes", &lines(path), &found);
+            }
+        }
+    }
+
+    fn visits(&mut self, case: &Case, end: &End) {
+        let PathDoc { exactly, includes } = &case.expect.visits;
+        let visits = end.way.as_ref().map(|way| way.visits.as_slice()).unwrap_or_default();
+        let found = visits.join("\n");
+        if let Some(path) = exactly.as_ref().filter(|path| path.as_slice() != visits) {
+            self.add(Expectation::Visits, "exactly", &path.join("\n"), &found);
+        }
+        if let Some(path) = includes {
+            let mut all = visits.iter();
+            if !path.iter().all(|node| all.any(|found| found == node)) {
+                self.add(Expectation::Visits, "includes", &path.join("\n"), &found);
             }
         }
     }
@@ -385,7 +395,7 @@ impl<N: std::fmt::Display + PartialEq> std::fmt::Display for Bound<N> {
     }
 }
 
-fn root(logs: &Logs) -> Option<(&[Entry], JobView)> {
+pub(super) fn root(logs: &Logs) -> Option<(&[Entry], JobView)> {
     let job = stage::job();
     let entries = logs.get(&job)?;
     Some((entries, replay(&job, entries).view()?))

@@ -1,4 +1,4 @@
-//! Tests of a user's own agents: a file with cases, run in worlds of the simulation, without faults or
+//! Tests of a user's own agents and workflows: a file with cases, run in worlds of the simulation, without faults or
 //! with those of many seeds.
 //!
 //! The agent, the job machine and all actors are the real ones. A case replaces the model by a script,
@@ -6,6 +6,7 @@
 
 mod cast;
 mod document;
+mod excuse;
 mod expect;
 mod fit;
 mod model;
@@ -16,6 +17,9 @@ mod stage;
 mod suite;
 #[cfg(test)]
 mod tests;
+mod way;
+#[cfg(test)]
+mod workflow_tests;
 
 use std::sync::Arc;
 
@@ -27,6 +31,7 @@ pub use self::{
     expect::{End, Excuse, Expectation, Finding},
     report::{CHAOS_MAX, Chaos, Report, chaos, run, trace},
     suite::{CASES_MAX, FILE_BYTES_MAX, Mistake, Sources, Suite, TOOLS_MAX},
+    way::{By, Route, TestedWorkflow, Way, never_taken, routes},
 };
 
 /// A checked case, which can be run any number of times.
@@ -39,6 +44,8 @@ pub struct Case {
     model: ScriptModel,
     parts: Vec<cast::Part>,
     answers: Arc<[document::AnswerDoc]>,
+    /// The workflow, if the case tests one.
+    workflow: Option<Arc<TestedWorkflow>>,
     /// The submission.
     body: Value,
     expect: expect::Expectations,

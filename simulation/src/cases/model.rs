@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use futures::TryStreamExt;
 use model::{ErrorKind, Model, ModelError, ModelRequest, ModelStream, Phase, script::ScriptModel};
 
 use proto::message::Message;
@@ -43,7 +44,15 @@ impl Model for Performer {
         {
             self.cast.miss_a_reply(last);
         }
-        replied
+        let (cast, begun) = (Arc::clone(&self.cast), Arc::clone(&self.cast));
+        let note = move |error: &ModelError| cast.add_error(error.to_string());
+        match replied {
+            Ok(said) => Ok(Box::pin(said.inspect_err(note))),
+            Err(error) => {
+                begun.add_error(error.to_string());
+                Err(error)
+            }
+        }
     }
 }
 

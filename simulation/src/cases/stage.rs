@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::{
     Case,
-    cast::{Cast, Missed, Troupe},
+    cast::{Cast, Missed, Scripted, Troupe},
     people::Audience,
 };
 use crate::{
@@ -42,6 +42,8 @@ pub(super) struct Played {
     pub(super) refused: Option<String>,
     /// The requests that the file has no answer to.
     pub(super) missed: Missed,
+    /// The faults that the file scripts.
+    pub(super) scripted: Scripted,
     /// The questions that nobody answered.
     pub(super) unanswered: Vec<String>,
     /// The answers that the front door refused.
@@ -131,6 +133,7 @@ async fn run(case: &Case, seed: Option<u64>, with_story: bool) -> Played {
         evidence,
         refused,
         missed: cast.missed(),
+        scripted: cast.scripted(),
         unanswered: audience.unanswered(),
         refused_answers: audience.refused(),
         counts: story.counts(),

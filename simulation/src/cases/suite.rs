@@ -1,4 +1,4 @@
-//! The check of a file with tests of an agent, which turns its cases into runnable ones.
+//! The check of a file with tests of an agent or a workflow, which turns its cases into runnable ones.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -25,6 +25,7 @@ use super::{
     expect::{Expectations, PathExpected, ResultExpected},
     path::Waypoint,
     stage,
+    way::TestedWorkflow,
 };
 
 messages::texts!(cases);
@@ -85,15 +86,30 @@ impl Suite {
     /// # Errors
     /// The first mistake.
     pub fn parse(text: &str, sources: Sources<'_>) -> Result<Self, Mistake> {
-        if text.len() > FILE_BYTES_MAX {
-            let why = Text::TooLarge { bytes: &text.len(), max: &FILE_BYTES_MAX };
-            return Err(Mistake { line: 1, column: 1, why: why.into() });
-        }
-        let options = serde_saphyr::options! { strict_booleans: true };
-        let doc: SuiteDoc =
-            serde_saphyr::from_str_with_options(text, options).map_err(|error| unread(&error))?;
-        Checked::of(doc, sources)?.cases()
+        Checked::of(document(text)?, sources, None)?.cases()
     }
+
+    /// Parses and checks a file with cases of a workflow. Its `agent` may be absent; the agent is then
+    /// `default`.
+    ///
+    /// # Errors
+    /// The first mistake.
+    pub fn of_workflow(
+        text: &str,
+        workflow: TestedWorkflow,
+        sources: Sources<'_>,
+    ) -> Result<Self, Mistake> {
+        Checked::of(document(text)?, sources, Some(Arc::new(workflow)))?.cases()
+    }
+}
+
+fn document(text: &str) -> Result<SuiteDoc, Mistake> {
+    if text.len() > FILE_BYTES_MAX {
+        let why = Text::TooLarge { bytes: &text.len(), max: &FILE_BYTES_MAX };
+        return Err(Mistake { line: 1, column: 1, why: why.into() });
+    }
+    let options = serde_saphyr::options! { strict_booleans: true };
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| unread(&error))
 }
 
 /// Returns the parser's mistake, on one line and without its place.
@@ -118,24 +134,35 @@ struct Checked<'a> {
     script: Option<Spanned<Value>>,
     tools: Vec<Spanned<ToolDoc>>,
     cases: Vec<Spanned<CaseDoc>>,
+    workflow: Option<Arc<TestedWorkflow>>,
     read: &'a dyn Fn(&str) -> Result<String, Words>,
 }
 
 impl<'a> Checked<'a> {
-    fn of(doc: SuiteDoc, sources: Sources<'a>) -> Result<Self, Mistake> {
+    fn of(
+        doc: SuiteDoc,
+        sources: Sources<'a>,
+        workflow: Option<Arc<TestedWorkflow>>,
+    ) -> Result<Self, Mistake> {
         let Sources { mut agents, read } = sources;
-        let here = doc.agent.defined;
         let mut files = Vec::new();
         for file in &doc.agents {
             files.push(source(file, read)?);
         }
-        let agent = if is_file(&doc.agent.value) {
-            let source = source(&doc.agent, read)?;
-            let name = source.name.clone();
-            files.push(source);
-            name
-        } else {
-            AgentName::new(&doc.agent.value).map_err(|error| at(here, error.words()))?
+        let top = Mistake { line: 1, column: 1, why: Text::NoAgentNamed.into() };
+        let (here, agent) = match &doc.agent {
+            Some(named) if is_file(&named.value) => {
+                let source = source(named, read)?;
+                let name = source.name.clone();
+                files.push(source);
+                (named.defined, name)
+            }
+            Some(named) => {
+                let name = AgentName::new(&named.value);
+                (named.defined, name.map_err(|error| at(named.defined, error.words()))?)
+            }
+            None if workflow.is_some() => (Location::UNKNOWN, usual_agent()),
+            None => return Err(top),
         };
         agents.set(Layer::Directory, files);
         match agents.get(&agent) {
@@ -147,7 +174,7 @@ impl<'a> Checked<'a> {
             None => return Err(at(here, Text::NoAgent { name: &agent })),
         }
         let SuiteDoc { script, tools, cases, .. } = doc;
-        Ok(Self { agent, agents, script, tools, cases, read })
+        Ok(Self { agent, agents, script, tools, cases, workflow, read })
     }
 
     fn cases(&self) -> Result<Suite, Mistake> {
@@ -175,6 +202,18 @@ impl<'a> Checked<'a> {
         let script = script.ok_or_else(|| at(here, Text::NoScript))?;
         let known: BTreeSet<ToolName> = parts.iter().map(|part| part.spec.name.clone()).collect();
         let mut body = json!({ "id": stage::job(), "agent": self.agent, "goal": doc.goal });
+        let tests_a_way = doc.expect.visits.is_some() || doc.expect.output.is_some();
+        match self.workflow.as_deref() {
+            Some(TestedWorkflow { source, definition }) => {
+                let input = doc.input.clone().unwrap_or_else(|| json!({}));
+                body["workflow"] = json!({ "source": source, "input": input });
+                if doc.goal.is_empty() {
+                    body["goal"] = json!(definition.name);
+                }
+            }
+            None if doc.input.is_some() || tests_a_way => return Err(at(here, Text::NoWorkflow)),
+            None => {}
+        }
         let fields = [
             ("plan", doc.plan.clone()),
             ("language", doc.language.map(|language| json!(language))),
@@ -192,6 +231,7 @@ impl<'a> Checked<'a> {
             model: self.model(script)?,
             parts,
             answers: Arc::from(doc.answers.clone()),
+            workflow: self.workflow.clone(),
             body,
             expect: expectations(&doc.expect, &known).map_err(|why| at(here, why))?,
         })
@@ -230,6 +270,11 @@ impl<'a> Checked<'a> {
             .map_err(|error| at(here, Text::Script { why: &error.to_string() }))?;
         Ok(ScriptModel::new(script, "scripted", Timeouts::default()))
     }
+}
+
+/// Returns the agent of submissions that name none.
+fn usual_agent() -> AgentName {
+    AgentName::new("default").expect("a plain word is a name")
 }
 
 fn is_file(named: &str) -> bool {
@@ -275,6 +320,7 @@ fn scripted(name: &ToolName, doc: &ToolDoc) -> Result<Part, Words> {
         concurrency: 4,
         approval: doc.approval,
         destructive: doc.destructive,
+        untrusted: doc.untrusted,
         version: "1".to_owned(),
         commands: Vec::new(),
         translations: std::collections::BTreeMap::new(),
@@ -329,6 +375,8 @@ fn expectations(doc: &ExpectDoc, known: &BTreeSet<ToolName>) -> Result<Expectati
         },
         steps: doc.steps.clone(),
         path: path(doc.path.as_ref())?,
+        visits: doc.visits.clone().unwrap_or_default(),
+        output: doc.output.clone(),
         calls: doc.calls.clone(),
         not_called: doc.not_called.clone(),
         effects: doc.effects.clone(),

@@ -180,6 +180,26 @@ cases:
     assert!(told.is_passed(), "{told:#?}");
 }
 
+#[test]
+fn a_fault_that_the_file_scripts_excuses_nothing() {
+    let text = r#"
+agent: react
+script:
+  rules:
+    - when: { offers: finish, turn: 1 }
+      reply: { calls: [{ tool: find, args: { order: 7 } }] }
+    - when: { offers: finish }
+      reply: { calls: [{ tool: finish, args: { success: false, response: "not found" } }] }
+tools:
+  - { name: find, effect: pure, results: [{ fault: unavailable }] }
+cases: [{ name: one, goal: Find }]
+"#;
+    let suite = parsed(text).unwrap();
+    let found = chaos(&suite.cases[0], &(0..=SEEDS - 1), threads());
+    assert_eq!(found.failures + found.excused, SEEDS, "{found:#?}");
+    assert!(found.excused < SEEDS / 2, "the file decides the end: {found:#?}");
+}
+
 const HEAD: &str = "agent: react\nscript: { else: { text: hello } }\n";
 
 #[rstest]

@@ -57,6 +57,15 @@ pub(crate) enum Effect<'a> {
     GiveUp(GivenUp),
 }
 
+/// The word of the tool registry on a call.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Compared {
+    /// Reason for which the registry refuses the call, if it does.
+    pub(crate) refused: Option<WorkError>,
+    /// `true` if results of the tool hold content from outside, whatever the planner saw.
+    pub(crate) untrusted: bool,
+}
+
 /// The outcome of an effect.
 #[derive(Debug)]
 pub(crate) enum Outcome {
@@ -64,8 +73,8 @@ pub(crate) enum Outcome {
     Done,
     /// The entries of the whole log.
     Read(Vec<Entry>),
-    /// The reason for which the registry refuses the call, if it does.
-    Compared(Option<WorkError>),
+    /// The registry's word on the call.
+    Compared(Compared),
     /// The log already exists, with this parent in its submission.
     Occupied(Option<Parent>),
     /// The decision is stored at this position.

@@ -38,7 +38,7 @@ use proto::{
 };
 
 pub(crate) use self::{
-    effect::{Effect, GivenUp, Outcome},
+    effect::{Compared, Effect, GivenUp, Outcome},
     intake::{Arrival, Arrivals, CountedStatus, Intake, kind},
 };
 use self::{

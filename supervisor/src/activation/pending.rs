@@ -2,11 +2,11 @@
 
 use machine::{Job, Next, Tell};
 use proto::{
-    decision::{Decision, Note},
+    decision::{CallWork, Decision, Note},
     id::{Seq, TimerName},
 };
 
-use super::{Effect, Outcome, fold::CachedFold};
+use super::{Compared, Effect, Outcome, fold::CachedFold};
 
 /// A decision that is not stored yet.
 #[cfg_attr(test, derive(Debug, Clone))]
@@ -42,7 +42,8 @@ pub(super) struct Cleanup {
 
 impl Pending {
     pub(super) fn new(next: Next) -> Self {
-        let compared = !matches!(next.decision, Decision::Call(_));
+        // A call that a rule of the agent refuses is never sent, so the registry has no say in it.
+        let compared = !matches!(next.decision, Decision::Call(CallWork { refused: None, .. }));
         Self { next, compared, armed: 0, told: 0, is_occupied: false }
     }
 
@@ -66,10 +67,10 @@ impl Pending {
 
     pub(super) fn advance(mut self: Box<Self>, fold: &mut CachedFold, outcome: Outcome) -> Advance {
         match outcome {
-            Outcome::Compared(refused) if !self.compared => {
+            Outcome::Compared(Compared { refused, untrusted }) if !self.compared => {
                 self.compared = true;
-                if let (Decision::Call(call), Some(refused)) = (&mut self.next.decision, refused) {
-                    call.refused = Some(refused);
+                if let Decision::Call(call) = &mut self.next.decision {
+                    (call.refused, call.untrusted) = (refused, call.untrusted || untrusted);
                 }
             }
             Outcome::Done if self.compared && self.armed < self.next.arm.len() => self.armed += 1,

@@ -323,9 +323,9 @@ impl JobArgs {
         match effect {
             Effect::Read => return Ok(Outcome::Read(self.read().await?)),
             Effect::Compare(call) => {
-                let refused =
-                    registered::refusal(&self.job, call, &self.registry, &self.broker).await?;
-                return Ok(Outcome::Compared(refused));
+                let compared =
+                    registered::compare(&self.job, call, &self.registry, &self.broker).await?;
+                return Ok(Outcome::Compared(compared));
             }
             Effect::Arm(arm) => log.arm(&self.job, &arm.timer, arm.at, trace).await?,
             Effect::Append { to, fact } => _ = log.append(to, fact, trace).await?,

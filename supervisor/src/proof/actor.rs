@@ -24,7 +24,7 @@ use super::{
     script::Saying,
     world::{Places, places},
 };
-use crate::activation::{Activation, Arrival, Effect, Outcome, Rest};
+use crate::activation::{Activation, Arrival, Compared, Effect, Outcome, Rest};
 
 /// An activation at rest, or before an effect.
 #[derive(Clone)]
@@ -250,7 +250,7 @@ impl Memory {
                     continue;
                 }
                 Effect::Compare(_) => {
-                    node.done(Outcome::Compared(None));
+                    node.done(Outcome::Compared(Compared::default()));
                     continue;
                 }
                 Effect::GiveUp(bound) => panic!("a small job is within all bounds: {bound}"),

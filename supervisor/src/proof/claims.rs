@@ -26,6 +26,7 @@ pub(super) const BEGUN_ONCE: &str = "a child is submitted once";
 pub(super) const END_COUNTED_ONCE: &str = "the end of a child counts once";
 pub(super) const WAITS_OR_CALLS_OFF: &str =
     "a parent ends when its child has ended, or when it has noted that it canceled the child";
+pub(super) const JOINED: &str = "a join of a workflow waits for the work of all its branches";
 pub(super) const NO_TOOL_AFTER_THE_END: &str = "no tool begins after a cancel is acknowledged";
 pub(super) const FOLDS_ARE_TRUE: &str = "a kept fold equals a replay of the same records";
 pub(super) const BEGUN_WHEN_DECIDED: &str =
@@ -37,7 +38,7 @@ pub(super) const WAITS_ARE_TRUE: &str = "a resting job waits for something that 
 pub(super) const ENDS: &str = "in a world without a further step every job has ended";
 
 /// Claims about the records of a log.
-const OF_LOGS: [&str; 11] = [
+const OF_LOGS: [&str; 12] = [
     ONE_DECISION_PER_POSITION,
     DECIDED_ONCE,
     COMMAND_WAS_DECIDED,
@@ -49,6 +50,7 @@ const OF_LOGS: [&str; 11] = [
     BEGUN_ONCE,
     END_COUNTED_ONCE,
     WAITS_OR_CALLS_OFF,
+    JOINED,
 ];
 
 /// An event between two worlds that must be observed at least once.
@@ -103,8 +105,8 @@ impl Exploration {
     }
 }
 
-fn of_logs() -> [Property<Exploration>; 11] {
-    let holds: [fn(&Exploration, &World) -> bool; 11] = [
+fn of_logs() -> [Property<Exploration>; 12] {
+    let holds: [fn(&Exploration, &World) -> bool; 12] = [
         Exploration::is_right::<0>,
         Exploration::is_right::<1>,
         Exploration::is_right::<2>,
@@ -116,6 +118,7 @@ fn of_logs() -> [Property<Exploration>; 11] {
         Exploration::is_right::<8>,
         Exploration::is_right::<9>,
         Exploration::is_right::<10>,
+        Exploration::is_right::<11>,
     ];
     std::array::from_fn(|claim| Property::always(OF_LOGS[claim], holds[claim]))
 }
@@ -206,6 +209,21 @@ pub(super) fn of_rollbacks() -> Vec<Property<Exploration>> {
             "a supervisor that does not know of the rollback decides, and is fenced",
             |m: &Exploration, w: &World| m.first(w, |log| completed(log) && log.fenced > 0),
         ),
+    ]
+}
+
+/// Returns the claims that must hold in some world of a workflow.
+pub(super) fn of_workflows() -> Vec<Property<Exploration>> {
+    vec![
+        Property::sometimes("it loops and completes", |m: &Exploration, w: &World| {
+            m.first(w, |log| completed(log) && log.joins == 2)
+        }),
+        Property::sometimes("both branches arrive in one advance", |m: &Exploration, w: &World| {
+            m.first(w, |log| log.arrivals.contains(&2))
+        }),
+        Property::sometimes("a branch arrives before the other", |m: &Exploration, w: &World| {
+            m.first(w, |log| log.arrivals.contains(&1))
+        }),
     ]
 }
 

@@ -14,10 +14,16 @@ use proto::{
     family::News,
     id::{AskId, JobId, Seq, TimerName, Unit},
     job::Outcome,
+    step::StepState,
     subject::Family,
+    workflow::{Advance, Move},
 };
 
-use super::{claims, script::Saying, world::Places};
+use super::{
+    claims,
+    script::{Saying, joined_by},
+    world::Places,
+};
 
 /// A log with its fold.
 #[derive(Clone)]
@@ -48,6 +54,10 @@ pub(super) struct Log {
     pub(super) child_ended: Option<Outcome>,
     /// Number of messages about that end.
     pub(super) ends_heard: u8,
+    /// Number of joins of a workflow.
+    pub(super) joins: u8,
+    /// Numbers of branches that arrived in one advance of a workflow.
+    pub(super) arrivals: BTreeSet<usize>,
     /// `true` if the job noted that it canceled its child.
     called_off: bool,
     counted: BTreeSet<Option<Unit>>,
@@ -113,6 +123,8 @@ impl Log {
             spawned: BTreeSet::new(),
             child_ended: None,
             ends_heard: 0,
+            joins: 0,
+            arrivals: BTreeSet::new(),
             called_off: false,
             counted: BTreeSet::new(),
             sent: BTreeSet::new(),
@@ -238,6 +250,7 @@ impl Log {
             Decision::Note(Note::ChildTold { signal, .. }) => {
                 self.called_off |= *signal == Signal::Cancel;
             }
+            Decision::Note(Note::Advanced(advance)) => self.advanced(advance),
             Decision::Finish(_) => {
                 let is_free = self.spawned.is_empty() || self.child_ended.is_some();
                 if !is_free && !self.called_off {
@@ -247,6 +260,35 @@ impl Log {
             Decision::Plan(_) | Decision::Turn(_) | Decision::Call(_) | Decision::Ask(_) => {}
             Decision::Wait(_) | Decision::Note(_) => {}
         }
+    }
+
+    /// Checks the moves of a workflow, which are folded already.
+    fn advanced(&mut self, advance: &Advance) {
+        let steps = self.job.view().and_then(|view| view.plan).map(|plan| plan.steps);
+        let steps = steps.unwrap_or_default();
+        let is_done = |id: String| {
+            let step = steps.iter().find(|step| step.id.as_str() == id);
+            step.is_some_and(|step| step.state == StepState::Completed)
+        };
+        let mut arrived = 0;
+        for one in &advance.moves {
+            match one {
+                Move::Arrive { .. } => arrived += 1,
+                Move::Join { visit, .. } => {
+                    self.joins += 1;
+                    if !joined_by(visit).all(is_done) {
+                        self.wrong.insert(claims::JOINED);
+                    }
+                }
+                Move::Enter { .. }
+                | Move::Write { .. }
+                | Move::Receive { .. }
+                | Move::Leave { .. }
+                | Move::Split { .. }
+                | Move::End { .. } => {}
+            }
+        }
+        self.arrivals.insert(arrived);
     }
 
     fn result(&mut self, before: &Before, written: &Written, command: u8, counts: bool) {

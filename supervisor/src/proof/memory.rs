@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use machine::Next;
 use proto::{
+    decision::{Decision, Note},
     fact::Fact,
     id::{JobId, TimerName},
 };
@@ -115,6 +116,11 @@ impl Memory {
     /// Returns the number of a decision with its timers and messages.
     pub(super) fn intern_next(&mut self, next: &Next) -> u32 {
         intern(&mut self.nexts, &mut self.by_next, next)
+    }
+
+    /// Returns `true` if a decision advances a workflow.
+    pub(super) fn is_advance(&self, next: u32) -> bool {
+        matches!(self.nexts[next as usize].decision, Decision::Note(Note::Advanced(_)))
     }
 
     /// Returns the number of a message to another job.

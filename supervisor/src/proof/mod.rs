@@ -98,8 +98,13 @@ impl Model for Exploration {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        let is_family = self.with(|memory| memory.jobs.len() > 1);
-        let sometimes = if is_family { claims::of_families() } else { claims::of_jobs() };
+        let sometimes = match self.with(|memory| memory.script) {
+            Script::Alone { .. } => claims::of_jobs(),
+            Script::Family { .. } => claims::of_families(),
+            Script::Workflow => {
+                claims::of_jobs().into_iter().chain(claims::of_workflows()).collect()
+            }
+        };
         let back = if self.rolls_back { claims::of_rollbacks() } else { Vec::new() };
         claims::always().into_iter().chain(sometimes).chain(back).collect()
     }

@@ -41,4 +41,8 @@ pub(super) enum Mutation {
     AckBeforeWork,
     /// A worker starts without reading whether its command is still wanted.
     NeverCheck,
+    /// The join of a workflow does not wait for its second branch.
+    JoinEarly,
+    /// The broker stores the advance of a workflow twice.
+    AdvanceTwice,
 }

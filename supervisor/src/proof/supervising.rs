@@ -157,7 +157,10 @@ impl Exploration {
             return None;
         }
         let at = place(log.written.len());
-        let longer = memory.append(world.log(job), Saying::Decision { next, after });
+        let mut longer = memory.append(world.log(job), Saying::Decision { next, after });
+        if self.mutation == Some(Mutation::AdvanceTwice) && memory.is_advance(next) {
+            longer = memory.append(longer, Saying::Decision { next, after });
+        }
         let is_command = memory.log(longer).written[usize::from(at)].is_command();
         // The write cancels the first timer; cancellation of the others is best effort, and here it
         // always fails.

@@ -21,6 +21,9 @@ const SILENT: Script = Script::Family { asks: false };
 /// A family whose child asks a person.
 const ASKING: Script = Script::Family { asks: true };
 
+/// A workflow of three nodes, whose two branches join and run again in a loop.
+const WORKFLOW: Script = Script::Workflow;
+
 /// The result of a walk, which is complete or has found a broken claim.
 struct Walked {
     worlds: usize,
@@ -76,6 +79,27 @@ fn a_small_job_keeps_every_claim_whatever_goes_wrong(
     let walked = walk(Exploration::new(script, 1, Fault::ALL));
     walked.keeps_every_claim(&names(claims::of_jobs()), worlds);
     assert_eq!(walked.seen, Sight::ALL.into(), "something never happened");
+}
+
+/// A workflow with a loop and a join; one fault of any kind, and in one walk a cancellation.
+#[rstest]
+#[case::faults(1, false, 1_035_956)]
+#[case::cancel(0, true, 7_095)]
+fn a_small_workflow_keeps_every_claim_whatever_goes_wrong(
+    #[case] faults: u8,
+    #[case] cancels: bool,
+    #[case] worlds: usize,
+) {
+    let walked = walk(Exploration { cancels, ..Exploration::new(WORKFLOW, faults, Fault::ALL) });
+    walked.keeps_every_claim(&names(claims::of_workflows()), worlds);
+}
+
+#[rstest]
+#[case(Mutation::JoinEarly, claims::JOINED)]
+#[case(Mutation::AdvanceTwice, claims::UNREADABLE)]
+fn a_planted_bug_of_workflows_is_found(#[case] mutation: Mutation, #[case] claim: &'static str) {
+    let exploration = Exploration::new(WORKFLOW, 0, &[]).mutated(mutation);
+    walk(Exploration { cancels: false, ..exploration }).finds(claim);
 }
 
 #[rstest]

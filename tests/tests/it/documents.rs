@@ -45,6 +45,11 @@ const PROVED: &[Proof] = &[
         marker: "\"webhooks\", \"on\", \"gone\"",
     },
     Proof {
+        command: "callboard workflow graph --job improve --format mermaid",
+        file: "tests/tests/it/workflows.rs",
+        marker: "\"--job\", \"improve\", \"--format\", \"mermaid\"",
+    },
+    Proof {
         command: "callboard mcp list",
         file: "tests/tests/it/mcp_servers.rs",
         marker: r#"&["mcp", "list"]"#,

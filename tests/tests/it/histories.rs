@@ -4,6 +4,7 @@
 //! `make test NEXTEST="--run-ignored only -p callboard-tests record_histories"`
 
 mod presets;
+mod workflows;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -33,7 +34,7 @@ use proto::{
 use serde_json::{Value, json};
 use wiremock::{Mock, ResponseTemplate, matchers};
 
-use self::presets::PRESETS;
+use self::{presets::PRESETS, workflows::FLOWS};
 use super::chaos::connect;
 
 /// The script of the model, for all histories.
@@ -253,32 +254,43 @@ async fn record_histories() {
     wait_for_door(&client).await;
     let tools_are_there = async || client.tools().await.is_ok_and(|tools| tools.tools.len() > 5);
     holds("tools", tools_are_there).await;
+    let mut played = Vec::new();
     for scenario in new {
-        let job = play(&client, scenario).await;
+        played.push((scenario.name, play(&client, scenario).await));
+    }
+    let flows: Vec<_> = FLOWS.iter().filter(|flow| !index.contains_key(flow.name)).collect();
+    for flow in flows {
+        let (submit, agent) = (flow.submission(), flow.agent());
+        played.push((flow.name, perform(&client, flow.name, submit, agent, flow.acts).await));
+    }
+    for (name, job) in played {
         load::ended(&broker, std::slice::from_ref(&job)).await;
-        index.insert(scenario.name.to_owned(), write(&broker, scenario.name, &job).await);
+        index.insert(name.to_owned(), write(&broker, name, &job).await);
         for (n, child) in client.get(&job).await.unwrap().children.iter().enumerate() {
-            let name = format!("{}-child-{}", scenario.name, n + 1);
+            let name = format!("{name}-child-{}", n + 1);
             index.insert(name.clone(), write(&broker, &name, &child.job).await);
         }
-        eprintln!("{} is recorded", scenario.name);
+        eprintln!("{name} is recorded");
     }
     let list = serde_json::to_string_pretty(&index).unwrap() + "\n";
     std::fs::write(directory().join("index.json"), list).unwrap();
 }
 
-/// Runs one job to its end.
+/// Runs the job of a scenario.
 async fn play(client: &Client, scenario: &Scenario) -> JobId {
     let mut agent = Agent::default();
     (scenario.agent)(&mut agent);
-    let id = JobId::new(scenario.name).unwrap();
     let conversation = scenario.conversation.map(|id| ConversationId::new(id).unwrap());
+    let submit = Submit { conversation, ..Submit::goal(scenario.goal) };
+    perform(client, scenario.name, submit, agent, scenario.acts).await
+}
+
+/// Submits a job, and performs the acts of people on it.
+async fn perform(client: &Client, name: &str, submit: Submit, agent: Agent, acts: &[Act]) -> JobId {
+    let id = JobId::new(name).unwrap();
     let agent = Some(AgentChoice::Inline(Box::new(agent)));
-    client
-        .submit(Submit { id: Some(id.clone()), agent, conversation, ..Submit::goal(scenario.goal) })
-        .await
-        .unwrap();
-    for act in scenario.acts {
+    client.submit(Submit { id: Some(id.clone()), agent, ..submit }).await.unwrap();
+    for act in acts {
         let answer = |view: &JobView, decision, text: Option<&str>, value, digest| GiveAnswer {
             job: view.job.clone(),
             ask: view.questions[0].id.clone(),

@@ -97,6 +97,7 @@ impl Newer {
             concurrency: 16,
             approval: Approval::Never,
             destructive: false,
+            untrusted: false,
             version: "1".to_owned(),
             commands: Vec::new(),
             translations: BTreeMap::new(),

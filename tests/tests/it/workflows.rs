@@ -1,16 +1,21 @@
 //! Workflows as jobs, with a real nats-server, a scripted model over HTTP, and the program.
 
+use std::collections::BTreeMap;
+
 use callboard_tests::{
     company::Company,
-    wait::{until, wait_for_door},
+    wait::{until, view, wait_for_door},
 };
 use client::Client;
 use proto::{
-    door::{GiveAnswer, Submit, SubmitWorkflow},
+    door::{GetGraph, GiveAnswer, SendSignal, Submit, SubmitWorkflow},
     error::Code,
-    id::JobId,
+    id::{JobId, Seq},
     interaction::Verdict,
     job::{JobState, Outcome},
+    point::{Order, Point},
+    view::JobView,
+    workflow::{EventName, WorkflowName},
 };
 use serde_json::{Value, json};
 
@@ -33,7 +38,7 @@ else:
 "#;
 
 fn job(id: &str, source: &str, input: Value) -> Submit {
-    let workflow = SubmitWorkflow { source: source.to_owned(), input };
+    let workflow = SubmitWorkflow { source: source.to_owned(), input, workflows: BTreeMap::new() };
     Submit {
         id: Some(JobId::new(id).unwrap()),
         workflow: Some(workflow),
@@ -90,6 +95,109 @@ async fn a_loop_improves_a_draft_until_it_is_good() {
     assert!(refused.message.contains("did you mean judge"), "{}", refused.message);
 }
 
+const PAYMENT: &str = include_str!("../../../examples/workflows/payment.yaml");
+
+/// Reports an event to a job.
+fn event(job: &JobId, data: Value) -> SendSignal {
+    let signal = Order::Event { name: EventName::new("payment").unwrap(), data };
+    SendSignal { job: job.clone(), signal, expected_seq: None, reason: None, by: None }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_wakes_a_job_whose_processes_died() {
+    let company = Company::start(SCRIPT).await;
+    let process = company.serve("all", "all");
+    let client = Client::new(&connect(&company).await);
+    wait_for_door(&client).await;
+    let id = JobId::new("order").unwrap();
+    let source = PAYMENT.replace("for: 10m", "for: 10ms");
+    client.submit(job("order", &source, json!({"order": "o-1"}))).await.unwrap();
+    let waits = |view: &JobView| view.why.iter().any(|why| why.reason.code() == "event");
+    let view = view(&client, &id, waits).await;
+    let why = &view.why[0];
+    assert!(why.until.is_some_and(|until| until > why.since), "{why:?}");
+
+    let refused = client.call(&event(&id, json!({"text": "x".repeat(17_000)}))).await.unwrap_err();
+    assert_eq!(
+        (refused.code, refused.field.as_deref()),
+        (Code::TooLarge, Some("signal.event.data"))
+    );
+    client.call(&event(&id, json!({"order": "another", "amount": 1}))).await.unwrap();
+    // Dropping a process kills it.
+    drop(process);
+    let _process = company.serve("all", "all");
+    wait_for_door(&client).await;
+    client.call(&event(&id, json!({"order": "o-1", "amount": 12.5}))).await.unwrap();
+    let view = until(&client, &id, JobState::InputRequired).await;
+    assert!(view.questions[0].prompt.contains("paid (12.5)"), "{}", view.questions[0].prompt);
+    client.call(&answer(&id, &view, "Main Street 1")).await.unwrap();
+    let view = until(&client, &id, JobState::Completed).await;
+    assert_eq!(value(view.outcome.as_ref()), json!({"amount": 12.5}));
+}
+
+/// Runs the sub-workflow `asking`.
+const ABOVE: &str = r#"
+workflow: above
+state: {said: {schema: {type: string}}}
+output: {colour: "{{ state.said }}"}
+start: below
+nodes:
+  below:
+    type: workflow
+    workflow: asking
+    input: {name: "{{ input.name }}"}
+    write: {said: "{{ result.said }}"}
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sub_workflow_survives_the_death_of_every_process() {
+    let company = Company::start(SCRIPT).await;
+    let process = company.serve("all", "all");
+    let client = Client::new(&connect(&company).await);
+    wait_for_door(&client).await;
+    let below = |name: &str, source: &str| (WorkflowName::new(name).unwrap(), source.to_owned());
+    let with = |id: &str, sources: &[(&str, &str)]| {
+        let mut submit = job(id, ABOVE, json!({"name": "Ann"}));
+        let workflow = submit.workflow.as_mut().unwrap();
+        workflow.workflows = sources.iter().map(|(name, source)| below(name, source)).collect();
+        submit
+    };
+    let refused = client.submit(with("alone", &[])).await.unwrap_err();
+    assert!(refused.message.contains("there is no workflow asking"), "{}", refused.message);
+    let circle = ABOVE.replace("workflow: above", "workflow: asking");
+    let refused = client.submit(with("circle", &[("asking", &circle)])).await.unwrap_err();
+    assert!(refused.message.contains("runs itself"), "{}", refused.message);
+
+    client.submit(with("above", &[("asking", ASKING)])).await.unwrap();
+    let id = JobId::new("above").unwrap();
+    let asks = |view: &JobView| view.children.iter().any(|child| !child.questions.is_empty());
+    let above = view(&client, &id, asks).await;
+    let below = above.children[0].job.clone();
+    // Dropping a process kills it.
+    drop(process);
+    let _process = company.serve("all", "all");
+    wait_for_door(&client).await;
+    let view = until(&client, &below, JobState::InputRequired).await;
+    assert_eq!(view.questions[0].prompt, "Which colour, Ann?");
+    client.call(&answer(&below, &view, "red")).await.unwrap();
+    let view = until(&client, &id, JobState::Completed).await;
+    assert_eq!(value(view.outcome.as_ref()), json!({"colour": "red"}));
+}
+
+/// Answers the first open question of a job.
+fn answer(job: &JobId, view: &JobView, text: &str) -> GiveAnswer {
+    GiveAnswer {
+        job: job.clone(),
+        ask: view.questions[0].id.clone(),
+        decision: Verdict::Respond,
+        value: Some(json!(text)),
+        text: None,
+        digest: None,
+        by: Some("ann".to_owned()),
+        four_eyes: false,
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_workflow_survives_the_death_of_every_process() {
     let company = Company::start(SCRIPT).await;
@@ -104,17 +212,57 @@ async fn a_workflow_survives_the_death_of_every_process() {
     drop(process);
     let _process = company.serve("all", "all");
     wait_for_door(&client).await;
-    let answer = GiveAnswer {
-        job: id.clone(),
-        ask: view.questions[0].id.clone(),
-        decision: Verdict::Respond,
-        value: Some(json!("red")),
-        text: None,
-        digest: None,
-        by: Some("ann".to_owned()),
-        four_eyes: false,
-    };
-    client.call(&answer).await.unwrap();
+    client.call(&answer(&id, &view, "red")).await.unwrap();
     let view = until(&client, &id, JobState::Completed).await;
     assert_eq!(value(view.outcome.as_ref()), json!({"said": "red"}));
+}
+
+/// Runs the program, and returns what it printed.
+fn printed(company: &Company, args: &[&str]) -> String {
+    let output = company.command().args(args).output().unwrap();
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_graph_of_a_job_shows_its_loop_now_and_at_an_earlier_record() {
+    let company = Company::start(SCRIPT).await;
+    let _process = company.serve("all", "all");
+    let client = Client::new(&connect(&company).await);
+    wait_for_door(&client).await;
+    let id = JobId::new("improve").unwrap();
+    client.submit(job("improve", IMPROVE, json!({"task": "Write"}))).await.unwrap();
+    let view = until(&client, &id, JobState::Completed).await;
+    let progress = view.graph.unwrap();
+    assert_eq!((progress.name.as_str(), progress.current.len()), ("improve", 0));
+
+    let graph = client.call(&GetGraph { job: id.clone(), at: None }).await.unwrap();
+    assert_eq!((graph.seq, &graph.digest), (view.seq, &progress.digest));
+    let visits: Vec<String> = graph.visits.iter().map(|v| v.visit.to_string()).collect();
+    assert!(visits.contains(&"draft--2".to_owned()), "{visits:?}");
+    assert!(graph.edges.iter().any(|edge| edge.taken == 2), "{:?}", graph.edges);
+    let judged = graph.visits.iter().find(|v| v.visit.to_string() == "judge--2").unwrap();
+    assert_eq!(judged.output["mark"], json!(9));
+
+    // After its first record the job has entered no node. It is the only job of its shard.
+    let first = Some(Point::Seq(Seq(1)));
+    let before = client.call(&GetGraph { job: id.clone(), at: first }).await.unwrap();
+    assert!(before.visits.is_empty() && before.edges.iter().all(|edge| edge.taken == 0));
+
+    let drawn =
+        printed(&company, &["workflow", "graph", "--job", "improve", "--format", "mermaid"]);
+    assert!(drawn.contains("✓ completed · ×2") && drawn.contains("classDef completed"), "{drawn}");
+    let drawn = printed(&company, &["workflow", "graph", "--job", "improve", "--at", "1"]);
+    assert!(drawn.contains("○ pending") && !drawn.contains("completed"), "{drawn}");
+
+    // The output is told once.
+    let told = printed(&company, &["jobs", "describe", "improve"]);
+    assert!(told.contains("improve 1"), "{told}");
+    client
+        .submit(Submit { id: Some(JobId::new("planless").unwrap()), ..Submit::goal("x") })
+        .await
+        .unwrap();
+    let planless = GetGraph { job: JobId::new("planless").unwrap(), at: None };
+    let refused = client.call(&planless).await.unwrap_err();
+    assert_eq!((refused.code, refused.field.as_deref()), (Code::NotFound, Some("job")));
 }

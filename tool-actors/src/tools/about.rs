@@ -48,6 +48,7 @@ pub(super) fn spec(name: &str, about: About, effect: Effect, arguments: &[Argume
         concurrency: 64,
         approval: Approval::Never,
         destructive: false,
+        untrusted: false,
         version: "1".to_owned(),
         commands: Vec::new(),
         translations: in_other_languages(translation),

@@ -48,7 +48,7 @@ impl Tool for HttpGet {
         // The client's own time limit gives a better error, so it expires first.
         let timeout_ms = self.timeout_ms.saturating_add(5_000);
         let spec = spec("http_get", About::HttpGet, Effect::Pure, &arguments);
-        ToolSpec { timeout_ms, concurrency: 16, ..spec }
+        ToolSpec { timeout_ms, concurrency: 16, untrusted: true, ..spec }
     }
 
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {

@@ -50,7 +50,13 @@ impl Tool for HttpPost {
         // The client's own time limit gives a better error, so it expires first.
         let timeout_ms = self.timeout_ms.saturating_add(5_000);
         let spec = spec("http_post", About::HttpPost, Effect::Once, &arguments);
-        ToolSpec { timeout_ms, concurrency: 64, approval: Approval::Always, ..spec }
+        ToolSpec {
+            timeout_ms,
+            concurrency: 64,
+            approval: Approval::Always,
+            untrusted: true,
+            ..spec
+        }
     }
 
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {

@@ -83,7 +83,7 @@ impl Tool for ReadAttachment {
         // The client's own time limit gives a better error, so it expires first.
         let timeout_ms = self.timeout_ms.saturating_add(10_000);
         let spec = spec("read_attachment", About::ReadAttachment, Effect::Pure, &arguments);
-        ToolSpec { timeout_ms, concurrency: 8, ..spec }
+        ToolSpec { timeout_ms, concurrency: 8, untrusted: true, ..spec }
     }
 
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {

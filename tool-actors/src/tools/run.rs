@@ -66,6 +66,7 @@ impl Tool for Run {
             concurrency: settings.concurrency,
             approval: settings.approval,
             destructive: true,
+            untrusted: true,
             ..spec("run", About::Run, Effect::Once, &arguments)
         }
     }

@@ -76,7 +76,7 @@ impl Tool for WebSearch {
         let providers = u64::try_from(self.search.providers()).unwrap_or(1);
         let timeout_ms = self.timeout_ms.saturating_mul(providers).saturating_add(5_000);
         let spec = spec(name, About::WebSearch, Effect::Pure, &arguments);
-        ToolSpec { timeout_ms, concurrency: 16, ..spec }
+        ToolSpec { timeout_ms, concurrency: 16, untrusted: true, ..spec }
     }
 
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     model::{Action, Model, Screen, Typing},
-    render::{line::Line, marks, style::Tone, text, tree},
+    render::{line::Line, marks, style::Tone, text, tree, workflow},
     words::Text,
 };
 
@@ -126,7 +126,10 @@ fn place(pen: &Pen<'_>) -> Line {
             line.add(tone, format!("{mark} {}{activity}", view.state))
         }
     };
-    if place.steps > 0 {
+    if let Some(graph) = &view.graph {
+        let style = model.style(usize::MAX);
+        line = line.add(Tone::Dim, " · ").append(workflow::line(&style, graph));
+    } else if place.steps > 0 {
         line = line.add(Tone::Plain, format!(" {}/{}", place.number, place.steps));
         let left = place.steps - place.done;
         if left > 0 && view.outcome.is_none() {

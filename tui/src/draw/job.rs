@@ -170,6 +170,7 @@ fn messages(job: &JobScreen, room: usize) -> Vec<Line> {
         | Happened::Step(_)
         | Happened::Job(_)
         | Happened::Turn(_)
+        | Happened::Node(_)
         | Happened::Notice(_) => None,
     });
     let last: Vec<_> = messages.collect();

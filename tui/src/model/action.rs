@@ -293,6 +293,7 @@ pub(super) fn helps_to_retry(reason: &Reason) -> bool {
         | Reason::Retry { .. } => true,
         Reason::Paused { .. }
         | Reason::Pausing { .. }
+        | Reason::Event { .. }
         | Reason::NoSupervisor { .. }
         | Reason::NoWorker { .. }
         | Reason::Question { .. }

@@ -85,6 +85,7 @@ impl Request {
                 | Order::Resume
                 | Order::Retry
                 | Order::Steer { .. }
+                | Order::Event { .. }
                 | Order::Snapshot { .. } => {}
             },
             Self::Fork(submit) => submit.fork.iter_mut().for_each(|fork| fork.again = true),
@@ -118,6 +119,9 @@ fn signal_command(job: &JobId, signal: &Order) -> String {
         Order::Resume => format!("callboard jobs resume {job}"),
         Order::Retry => format!("callboard jobs retry {job}"),
         Order::Steer { text } => format!("callboard jobs steer {job} {}", quoted(text)),
+        Order::Event { name, data } => {
+            format!("callboard jobs event {job} {name} --data {}", quoted(&data.to_string()))
+        }
         Order::Snapshot { name, at } => {
             let at = at.as_ref().map(|at| format!(" --at {at}")).unwrap_or_default();
             format!("callboard jobs snapshot {job} {name}{at}")

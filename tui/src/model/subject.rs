@@ -180,6 +180,7 @@ fn needs_operator(reason: &Reason) -> bool {
         Reason::Question { .. }
         | Reason::Retry { .. }
         | Reason::Pausing { .. }
+        | Reason::Event { .. }
         | Reason::Queued { .. }
         | Reason::Sent { .. }
         | Reason::Running { .. }

@@ -5,13 +5,15 @@ use proto::{
     escape,
     event::{
         Descendant, ErrorEvent, ErrorScope, Happened, InteractionEvent, JobEvent, MessageEvent,
-        NoticeEvent, PlanEvent, PlanPhase, StepEvent, StepPhase, Stream, ToolEvent, ToolPhase,
-        UsageEvent,
+        NodeEvent, NodePhase, NoticeEvent, PlanEvent, PlanPhase, StepEvent, StepPhase, Stream,
+        ToolEvent, ToolPhase, UsageEvent,
     },
     id::StepId,
     interaction::{Answer, Verdict},
     lang::Words,
     point::Point,
+    step::StepState,
+    workflow::{EdgeKind, Place},
 };
 use serde_json::Value;
 
@@ -42,6 +44,7 @@ pub fn rows(style: &Style, happened: &Happened) -> Vec<Line> {
         Happened::Step(step) => vec![self::step(style, step)],
         Happened::Job(job) => vec![self::job(job)],
         Happened::Notice(notice) => vec![self::notice(notice)],
+        Happened::Node(node) => self::node(style, node).into_iter().collect(),
         // Its end follows as a line.
         Happened::Turn(_) => Vec::new(),
     }
@@ -279,6 +282,57 @@ fn phase(phase: StepPhase) -> Text<'static> {
         StepPhase::Blocked => Text::StepBlocked,
         StepPhase::Skipped => Text::StepSkipped,
         StepPhase::Canceled => Text::StepCanceled,
+    }
+}
+
+/// Returns a visit's entry, way, or end without a way. The line of its step tells a success.
+fn node(style: &Style, event: &NodeEvent) -> Option<Line> {
+    let NodeEvent { node: _, visit, label, phase } = event;
+    let line = |mark: &str, tone, text: Text<'_>| {
+        Line::new().add(tone, format!("{mark} ")).add(tone, style.say(text))
+    };
+    let text = match phase {
+        NodePhase::Entered { kind } => {
+            let head = line("◇", Tone::Dim, Text::NodeEntered { visit, kind: &kind.as_str() });
+            let is_titled = label.as_str() != visit.node.as_str();
+            let title = if is_titled { format!(" {}", words(label)) } else { String::new() };
+            return Some(head.add(Tone::Dim, title));
+        }
+        NodePhase::Ended { state: StepState::Completed, .. } => return None,
+        NodePhase::Ended { state: StepState::Skipped, .. } => {
+            return Some(line("–", Tone::Dim, Text::NodeSkipped { visit }));
+        }
+        NodePhase::Ended { state: StepState::Canceled, .. } => {
+            return Some(line("⊘", Tone::Dim, Text::NodeCanceled { visit }));
+        }
+        NodePhase::Ended { state: _, error } => {
+            let why = error.as_deref().map(|why| format!(": {}", words(why))).unwrap_or_default();
+            let line = line("✗", Tone::Bad, Text::NodeFailed { visit });
+            return Some(line.add(Tone::Plain, why));
+        }
+        NodePhase::Routed { to, way, when } => {
+            let to = &place(style, to);
+            let when = when.as_ref().map(|when| words(when.as_str()));
+            match (way, &when) {
+                (EdgeKind::Error, _) => style.say(Text::NodeOnError { visit, to }),
+                (EdgeKind::Timeout, _) => style.say(Text::NodeOnTimeout { visit, to }),
+                (EdgeKind::Next | EdgeKind::Branch | EdgeKind::Item, Some(when)) => {
+                    style.say(Text::NodeRoutedWhen { visit, to, when })
+                }
+                (EdgeKind::Next | EdgeKind::Branch | EdgeKind::Item, None) => {
+                    style.say(Text::NodeRouted { visit, to })
+                }
+            }
+        }
+    };
+    Some(Line::new().add(Tone::Dim, format!("→ {text}")))
+}
+
+fn place(style: &Style, place: &Place) -> String {
+    match place {
+        Place::Node(node) => node.to_string(),
+        Place::Join(node) => style.say(Text::JoinOf { node }),
+        Place::End => style.say(Text::WorkflowEnd),
     }
 }
 

@@ -28,6 +28,13 @@ impl Line {
         self
     }
 
+    /// Adds the texts of another line.
+    #[must_use]
+    pub fn append(mut self, other: Self) -> Self {
+        self.pieces.extend(other.pieces);
+        self
+    }
+
     /// Number of columns of the uncut line.
     #[must_use]
     pub fn width(&self) -> usize {

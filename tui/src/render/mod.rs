@@ -13,3 +13,4 @@ pub mod style;
 pub mod text;
 pub mod tree;
 mod words;
+pub mod workflow;

@@ -23,6 +23,7 @@ use super::{
     style::{Style, Tone, lasted},
     text,
     words::Text,
+    workflow,
 };
 
 /// Streamed model output, by step.
@@ -72,6 +73,10 @@ fn header(style: &Style, view: &JobView) -> Vec<String> {
         lines.push(Line::new().add(tone, format!("  {}", escape::line(&why))).render(style));
     }
     lines.push(Line::new().add(Tone::Dim, format!("  {}", escape::line(&view.goal))).render(style));
+    if let Some(workflow) = &view.graph {
+        let place = Line::new().add(Tone::Plain, "  ").append(workflow::line(style, workflow));
+        lines.push(place.render(style));
+    }
     if let Some(detected) = &view.detected {
         let why = &escape::line(&detected.why);
         let needs = match detected.complex {
@@ -138,6 +143,7 @@ pub fn why(style: &Style, view: &JobView) -> Option<String> {
         | Reason::Outage { .. }
         | Reason::Retry { .. }
         | Reason::Pausing { .. }
+        | Reason::Event { .. }
         | Reason::Child { .. }
         | Reason::Queued { .. }
         | Reason::Sent { .. }

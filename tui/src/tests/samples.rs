@@ -199,6 +199,46 @@ pub(super) fn view() -> Value {
     })
 }
 
+/// The job as one that runs a workflow with a loop and a map.
+pub(super) fn workflow() -> Value {
+    let mut view = view();
+    view["graph"] = json!({
+        "name": "quarter", "version": 3, "digest": "ab", "limits": {"steps": 200, "visits": 10},
+        "visits": 9, "current": ["write--2", "check--1--0", "check--1--1"],
+        "nodes": [
+            {"id": "find", "type": "tool", "state": "completed", "visits": 3, "failed": 1},
+            {"id": "write", "type": "model", "state": "running", "visits": 2},
+            {"id": "check", "type": "human", "state": "waiting", "visits": 2},
+        ],
+    });
+    view
+}
+
+/// The events of nodes, one of each phase and end.
+pub(super) fn node_events() -> Vec<Value> {
+    let phases = [
+        ("find", json!({"phase": "entered", "kind": "tool"})),
+        ("find", json!({"phase": "ended", "state": "failed", "error": "timeout\u{1b}[2J"})),
+        ("find", json!({"phase": "routed", "to": "write", "way": "error"})),
+        ("good", json!({"phase": "ended", "state": "completed"})),
+        (
+            "good",
+            json!({"phase": "routed", "to": "write", "way": "next", "when": "state.mark < 8"}),
+        ),
+        ("ask", json!({"phase": "routed", "to": "end", "way": "timeout"})),
+        ("slow", json!({"phase": "ended", "state": "skipped"})),
+        ("last", json!({"phase": "ended", "state": "canceled"})),
+        ("each", json!({"phase": "routed", "to": "join:each", "way": "next"})),
+    ];
+    let events = (1..).zip(phases).map(|(n, (node, phase))| {
+        let mut event = json!({"id": format!("41.{n}"), "time": at("49"), "type": "node",
+            "node": node, "visit": format!("{node}--1"), "label": "A node"});
+        event.as_object_mut().unwrap().extend(phase.as_object().unwrap().clone());
+        event
+    });
+    events.collect()
+}
+
 pub(super) fn events() -> Vec<Value> {
     let step = |phase: &str, id: &str, label: &str| json!({"type": "step", "phase": phase, "step": id, "label": label, "attempt": 1});
     let tool = |phase: Value| {

@@ -62,6 +62,19 @@ fn every_screen() {
 }
 
 #[test]
+fn a_workflow_says_where_it_is_and_what_happens_at_its_nodes() {
+    check("workflow", |language, size| {
+        let mut model = samples::model(language, Screen::Job, size);
+        for event in samples::node_events() {
+            samples::watched(&mut model, json!({"type": "event", "event": event}));
+        }
+        samples::watched(&mut model, json!({"type": "view", "view": samples::workflow()}));
+        model.job.as_mut().unwrap().pane = Pane::Log;
+        model
+    });
+}
+
+#[test]
 fn a_screen_without_data_says_what_to_do_first() {
     check("nothing", |language, size| {
         let mut model = samples::empty(language, size);

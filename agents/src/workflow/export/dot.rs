@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use super::drawing::{Drawing, Form};
+use super::{
+    drawing::{Drawing, Form},
+    marks::{Colours, colours},
+};
 
 pub(super) fn write(name: &str, drawing: &Drawing) -> String {
     let mut out =
@@ -15,11 +18,24 @@ pub(super) fn write(name: &str, drawing: &Drawing) -> String {
             Form::Round => "shape=box, style=rounded",
             Form::Circle => "shape=ellipse",
         };
+        let style = match shape.state.map(colours) {
+            Some(Colours { fill, line }) => {
+                let rounded = if shape.form == Form::Round { "filled,rounded" } else { "filled" };
+                let shape = style.split(", style").next().unwrap_or(style);
+                format!("{shape}, style=\"{rounded}\", fillcolor=\"{fill}\", color=\"{line}\"")
+            }
+            None => style.to_owned(),
+        };
         let label = quoted(&shape.lines.join("\n"));
         let _ = writeln!(out, "  {} [label={label}, {style}];", shape.id);
     }
     for line in &drawing.lines {
-        let style = if line.is_dashed { ", style=dashed" } else { "" };
+        let mut style = if line.is_dashed { ", style=dashed" } else { "" }.to_owned();
+        if line.is_used() {
+            style.push_str(", penwidth=2");
+        } else if line.is_unused() {
+            style.push_str(", color=\"#9aa0ab\", fontcolor=\"#5b616c\"");
+        }
         let label = quoted(&line.label);
         let _ = writeln!(out, "  {} -> {} [label={label}{style}];", line.from, line.to);
     }

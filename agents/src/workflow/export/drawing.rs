@@ -1,6 +1,9 @@
 //! The nodes and lines of a drawing, in a fixed order.
 
-use proto::workflow::{Join, Node, NodeId, Paths, Region, Target, Work, WorkKind, Workflow};
+use proto::{
+    step::StepState,
+    workflow::{AgentTask, Edge, EdgeKind, Join, Node, NodeId, Place, Work, WorkKind, Workflow},
+};
 
 use super::marks::{Mark, Marks};
 
@@ -18,6 +21,10 @@ pub(super) struct Shape {
     pub(super) id: String,
     pub(super) lines: Vec<String>,
     pub(super) form: Form,
+    /// State in a job; absent without a job, and for what has none.
+    pub(super) state: Option<StepState>,
+    /// Identifier of the node whose paths a join waits for.
+    pub(super) joins: Option<String>,
 }
 
 /// The forms of nodes.
@@ -36,90 +43,120 @@ pub(super) enum Form {
 }
 
 /// A line between two nodes.
+#[derive(Clone)]
 pub(super) struct Line {
     pub(super) from: String,
     pub(super) to: String,
     pub(super) label: String,
     pub(super) is_dashed: bool,
+    /// Number of times that a job's paths took it; absent without a job.
+    pub(super) taken: Option<u32>,
+}
+
+impl Line {
+    /// Returns whether no path of the job took the line.
+    pub(super) fn is_unused(&self) -> bool {
+        self.taken == Some(0)
+    }
+
+    /// Returns whether a path of the job took the line.
+    pub(super) fn is_used(&self) -> bool {
+        self.taken.is_some_and(|times| times > 0)
+    }
 }
 
 impl Drawing {
     /// Collects the nodes and lines of a workflow.
     pub(super) fn of(workflow: &Workflow, marks: &Marks) -> Self {
-        let regions = workflow.regions();
         let mut drawing = Self { shapes: Vec::new(), lines: Vec::new() };
-        drawing.shape("start", vec!["start".to_owned()], Form::Circle);
-        drawing.line("start", &node_id(&workflow.start), "", false);
+        drawing.shape("start", vec!["start".to_owned()], Form::Circle, None);
+        // A path of a job always enters the first node.
+        let begun = marks.taken.as_ref().map(|_| 1);
+        drawing.lines.push(Line {
+            from: "start".to_owned(),
+            to: node_id(&workflow.start),
+            label: String::new(),
+            is_dashed: false,
+            taken: begun,
+        });
         for (id, node) in &workflow.nodes {
-            drawing.node(id, node, regions.get(id).unwrap_or(&Region::Main), marks.get(id));
+            drawing.node(id, node, marks.nodes.get(id));
         }
-        if drawing.lines.iter().any(|line| line.to == "end") {
-            drawing.shape("end", vec!["end".to_owned()], Form::Circle);
+        for (place, edge) in workflow.edges().iter().enumerate() {
+            let taken = marks.taken.as_ref().map(|taken| taken.get(place).copied().unwrap_or(0));
+            drawing.lines.push(line(edge, taken));
+        }
+        if drawing.lines.iter().any(|line| line.to == END) {
+            drawing.shape(END, vec!["end".to_owned()], Form::Circle, None);
         }
         drawing
     }
 
-    fn shape(&mut self, id: &str, lines: Vec<String>, form: Form) {
-        self.shapes.push(Shape { id: id.to_owned(), lines, form });
+    fn shape(&mut self, id: &str, lines: Vec<String>, form: Form, state: Option<StepState>) {
+        self.shapes.push(Shape { id: id.to_owned(), lines, form, state, joins: None });
     }
 
-    fn line(&mut self, from: &str, to: &str, label: &str, is_dashed: bool) {
-        let label = short(label);
-        self.lines.push(Line { from: from.to_owned(), to: to.to_owned(), label, is_dashed });
-    }
-
-    fn node(&mut self, id: &NodeId, node: &Node, region: &Region, mark: Option<&Mark>) {
+    fn node(&mut self, id: &NodeId, node: &Node, mark: Option<&Mark>) {
         let own = node_id(id);
         let mut lines = vec![node.title.clone().unwrap_or_else(|| id.to_string())];
         lines.push(detail(&node.work));
-        if let Some(Mark { state, visits, cost }) = mark {
-            lines.push(format!("{state} ×{visits} {cost}").trim().to_owned());
-        }
+        lines.extend(mark.map(Mark::line));
         let lines = lines.iter().map(|line| short(line)).collect();
-        self.shape(&own, lines, form(node.work.kind()));
-        let leaves = match node.work.paths() {
-            Some(Paths::Branches(parallel)) => {
-                let join = self.join(&own, parallel.join);
-                for branch in &parallel.branches {
-                    self.line(&own, &node_id(&branch.start), branch.name.as_str(), false);
-                }
-                join
-            }
-            Some(Paths::Items(map)) => {
-                let join = self.join(&own, map.join);
-                let label = format!("each {} of {}", map.item, map.over);
-                self.line(&own, &node_id(&map.start), &label, false);
-                join
-            }
-            None => own,
-        };
-        let to = |target: &Target| match (target, region.joins()) {
-            (Target::Node(id), _) => node_id(id),
-            (Target::End, None) => "end".to_owned(),
-            (Target::End, Some(joins)) => join_id(&node_id(joins)),
-        };
-        for route in &node.next {
-            let label = route.when.as_ref().map(ToString::to_string).unwrap_or_default();
-            self.line(&leaves, &to(&route.to), &label, false);
-        }
-        if let Some(timeout) = node.work.timeout() {
-            let label = format!("after {} s", timeout.after_ms / 1000);
-            self.line(&leaves, &to(&timeout.then), &label, true);
-        }
-        if let Some(target) = &node.on_error {
-            self.line(&leaves, &to(target), "error", true);
+        self.shape(&own, lines, form(node.work.kind()), mark.map(|mark| mark.state));
+        if let Some(paths) = node.work.paths() {
+            let label = match paths.join() {
+                Join::All => "join all".to_owned(),
+                Join::Any => "join any".to_owned(),
+                Join::AtLeast(n) => format!("join at least {n}"),
+            };
+            self.shapes.push(Shape {
+                id: join_id(&own),
+                lines: vec![label],
+                form: Form::Bar,
+                state: None,
+                joins: Some(own),
+            });
         }
     }
+}
 
-    fn join(&mut self, own: &str, join: Join) -> String {
-        let label = match join {
-            Join::All => "join all".to_owned(),
-            Join::Any => "join any".to_owned(),
-            Join::AtLeast(n) => format!("join at least {n}"),
-        };
-        let id = join_id(own);
-        self.shape(&id, vec![label], Form::Bar);
-        id
+/// Returns the line of an edge, with the number of times that it was taken.
+fn line(edge: &Edge, taken: Option<u32>) -> Line {
+    let name = || edge.name.clone().unwrap_or_default();
+    let (label, is_dashed) = match edge.kind {
+        EdgeKind::Next => (edge.when.as_ref().map(ToString::to_string).unwrap_or_default(), false),
+        EdgeKind::Branch => (name(), false),
+        EdgeKind::Item => (format!("each {}", name()), false),
+        EdgeKind::Timeout => (after(edge.after_ms.unwrap_or_default()), true),
+        EdgeKind::Error => ("error".to_owned(), true),
+    };
+    let label = match taken {
+        Some(times) if times > 1 => format!("{} ×{times}", short(&label)),
+        Some(_) | None => short(&label),
+    };
+    let label = label.trim().to_owned();
+    Line { from: place_id(&edge.from), to: place_id(&edge.to), label, is_dashed, taken }
+}
+
+/// Returns the label of a timeout, in the largest unit that divides it.
+fn after(ms: u64) -> String {
+    const UNITS: [(u64, &str); 4] =
+        [(86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s")];
+    let unit = UNITS.into_iter().find(|(unit, _)| ms >= *unit && ms.is_multiple_of(*unit));
+    unit.map_or_else(
+        || format!("after {ms} ms"),
+        |(unit, name)| format!("after {} {name}", ms / unit),
+    )
+}
+
+/// Identifier of the end.
+const END: &str = "end";
+
+fn place_id(place: &Place) -> String {
+    match place {
+        Place::Node(id) => node_id(id),
+        Place::Join(id) => join_id(&node_id(id)),
+        Place::End => END.to_owned(),
     }
 }
 
@@ -140,23 +177,23 @@ fn join_id(own: &str) -> String {
 
 fn detail(work: &Work) -> String {
     let kind = work.kind().as_str();
-    match work {
-        Work::Tool(tool) => format!("{kind} {}", tool.tool),
-        Work::Event(event) => format!("{kind} {}", event.event),
+    let kind = match work {
         Work::Agent(agent) => match &agent.does {
-            proto::workflow::AgentTask::Here { .. } => kind.to_owned(),
-            proto::workflow::AgentTask::Named { agent, .. } => format!("{kind} {agent}"),
-            proto::workflow::AgentTask::Workflow { workflow, .. } => format!("workflow {workflow}"),
+            AgentTask::Here { .. } | AgentTask::Named { .. } => kind,
+            AgentTask::Workflow { .. } => "workflow",
         },
         Work::Model(_)
+        | Work::Tool(_)
         | Work::Human(_)
         | Work::Branch {}
         | Work::Parallel(_)
         | Work::Map(_)
         | Work::Wait(_)
+        | Work::Event(_)
         | Work::Set {}
-        | Work::End(_) => kind.to_owned(),
-    }
+        | Work::End(_) => kind,
+    };
+    work.names().map_or_else(|| kind.to_owned(), |name| format!("{kind} {name}"))
 }
 
 fn form(kind: WorkKind) -> Form {

@@ -1,11 +1,16 @@
 //! Drawings in the language of Mermaid.
 
-use std::fmt::Write;
+use std::{collections::BTreeMap, fmt::Write};
 
-use super::drawing::{Drawing, Form};
+use super::{
+    drawing::{Drawing, Form, Shape},
+    marks::{Colours, colours},
+};
 
 pub(super) fn write(drawing: &Drawing) -> String {
     let mut out = String::from("flowchart TD\n");
+    let mut states: BTreeMap<String, Vec<&Shape>> = BTreeMap::new();
+    let mut used = Vec::new();
     for shape in &drawing.shapes {
         let lines: Vec<String> = shape.lines.iter().map(|line| escaped(line)).collect();
         let label = lines.join("<br/>");
@@ -19,8 +24,14 @@ pub(super) fn write(drawing: &Drawing) -> String {
         // `end` is a keyword of Mermaid.
         let id = named(&shape.id);
         let _ = writeln!(out, "  {id}{open}\"{label}\"{close}");
+        if let Some(state) = shape.state {
+            states.entry(state.to_string()).or_default().push(shape);
+        }
     }
-    for line in &drawing.lines {
+    for (place, line) in drawing.lines.iter().enumerate() {
+        if line.is_used() {
+            used.push(place.to_string());
+        }
         let arrow = if line.is_dashed { "-.->" } else { "-->" };
         let (from, to) = (named(&line.from), named(&line.to));
         if line.label.is_empty() {
@@ -28,6 +39,16 @@ pub(super) fn write(drawing: &Drawing) -> String {
         } else {
             let _ = writeln!(out, "  {from} {arrow}|\"{}\"| {to}", escaped(&line.label));
         }
+    }
+    for (name, shapes) in states {
+        let Some(state) = shapes.first().and_then(|shape| shape.state) else { continue };
+        let Colours { fill, line } = colours(state);
+        let _ = writeln!(out, "  classDef {name} fill:{fill},stroke:{line},color:#1d2129");
+        let ids: Vec<String> = shapes.iter().map(|shape| named(&shape.id)).collect();
+        let _ = writeln!(out, "  class {} {name}", ids.join(","));
+    }
+    if !used.is_empty() {
+        let _ = writeln!(out, "  linkStyle {} stroke-width:3px", used.join(","));
     }
     out
 }

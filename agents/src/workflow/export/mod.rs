@@ -1,8 +1,9 @@
-//! The drawings of a workflow: Graphviz DOT, Mermaid and SVG, with the states of a job's nodes when
-//! they are given. Pure functions.
+//! The drawings of a workflow: Graphviz DOT, Mermaid and SVG, with the states of a job's nodes and
+//! the edges that its paths took when they are given. Pure functions.
 
 mod dot;
 mod drawing;
+mod layers;
 mod marks;
 mod mermaid;
 mod svg;

@@ -35,6 +35,7 @@ impl<'t> Nodes<'t, '_> {
         let workflow = WorkflowName::new(word).ok().filter(|w| self.known.workflows.contains(w))?;
         let input = self.optional(id, fields, "input");
         let input = input.unwrap_or_else(|| TemplateValue::checked(json!({})));
+        self.fits_input(&workflow, &input, fields);
         Some(Work::Agent(Agent { does: AgentTask::Workflow { workflow, input } }))
     }
 
@@ -117,24 +118,24 @@ impl<'t> Nodes<'t, '_> {
                 },
             );
         } else if let Some(known) = self.known.tools.get(tool) {
-            self.arguments(&known.schema.clone(), &value, node.unwrap_or(fields.node), at, fields);
+            let (schema, node) = (known.schema.clone(), node.unwrap_or(fields.node));
+            self.arguments(&schema, &value, node, at, &fields.below("args"));
         }
         TemplateValue::checked(if value.is_object() { value } else { json!({}) })
     }
 
-    /// Checks the literal arguments of a tool, and the names and presence of all.
+    /// Checks the literal arguments of a tool or a sub-workflow, and the names and presence of all.
     pub(super) fn arguments(
         &mut self,
         schema: &Value,
         args: &Value,
         node: &Tree,
         at: Place,
-        fields: &Fields<'t>,
+        base: &str,
     ) {
         let Some(args) = args.as_object() else { return };
         let properties = schema.get("properties").and_then(Value::as_object);
         let is_open = schema.get("additionalProperties") != Some(&Value::Bool(false));
-        let base = fields.below("args");
         for (name, value) in args {
             let path = format!("{base}.{name}");
             let place = node.field(name).map_or(at, |field| field.at);
@@ -160,7 +161,7 @@ impl<'t> Nodes<'t, '_> {
         }
         for name in schema.get("required").and_then(Value::as_array).into_iter().flatten() {
             if let Some(name) = name.as_str().filter(|name| !args.contains_key(*name)) {
-                self.reading.mistake(at, &base, FileText::Missing { field: &name });
+                self.reading.mistake(at, base, FileText::Missing { field: &name });
             }
         }
     }
@@ -217,6 +218,14 @@ impl<'t> Nodes<'t, '_> {
             self.unknown(node.at, &path, why);
         }
         let input = input.unwrap_or_else(|| TemplateValue::checked(json!({})));
+        self.fits_input(&workflow, &input, fields);
         Some(Agent { does: AgentTask::Workflow { workflow, input } })
+    }
+
+    /// Checks the literal input of a sub-workflow whose schema is known.
+    fn fits_input(&mut self, workflow: &WorkflowName, input: &TemplateValue, fields: &Fields<'t>) {
+        let Some(schema) = self.known.inputs.get(workflow).cloned() else { return };
+        let given = fields.node.field("input").map_or(fields.node, |field| &field.value);
+        self.arguments(&schema, input.as_value(), given, given.at, &fields.below("input"));
     }
 }

@@ -19,6 +19,8 @@ pub struct Known {
     pub agents: BTreeSet<AgentName>,
     /// Workflows by name.
     pub workflows: BTreeSet<WorkflowName>,
+    /// JSON Schemas of the inputs of workflows, by name. The inputs of others are not compared.
+    pub inputs: BTreeMap<WorkflowName, Value>,
     /// `true` if there are no others, so that an unknown name is a mistake. Otherwise it is a
     /// warning.
     pub is_complete: bool,
@@ -49,6 +51,7 @@ impl Known {
             tools: tools.into_iter().map(tool).collect(),
             agents: agents.into_iter().collect(),
             workflows: workflows.into_iter().collect(),
+            inputs: BTreeMap::new(),
             is_complete: false,
         }
     }

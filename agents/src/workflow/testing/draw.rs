@@ -19,27 +19,33 @@ pub fn known() -> Known {
 
 /// Draws a valid workflow. Each number is a choice; after the last one every choice is 0.
 ///
-/// Every node appends its id to the key `log` and adds 1 to `count`. Conditions read `count`, the
-/// visits and the outcome's field `yes`, so a script decides the path.
-///
 /// # Panics
 /// Panics when the drawn workflow has a mistake, which is an error of this module.
 #[must_use]
 #[expect(clippy::panic, reason = "a tool of tests, whose own error this would be")]
 pub fn drawn(choices: &[u32]) -> Workflow {
+    let file = drawn_file(choices);
+    let checked = read("drawn", &file.to_string(), &known());
+    checked.map(|checked| checked.workflow).unwrap_or_else(|wrong| panic!("{wrong}\n{file:#}"))
+}
+
+/// Draws the file of a valid workflow, as [`drawn`] reads it.
+///
+/// Every node appends its id to the key `log` and adds 1 to `count`. Conditions read `count`, the
+/// visits and the outcome's field `yes`, so a script decides the path.
+#[must_use]
+pub fn drawn_file(choices: &[u32]) -> Value {
     let mut draw = Draw { choices: choices.iter(), nodes: Map::new(), next: 0, in_map: false };
     let length = 1 + draw.choose(4);
     let start = draw.chain(length, "end", 0);
-    let file = json!({
+    json!({
         "workflow": "drawn", "version": 1, "start": start, "nodes": draw.nodes,
         "limits": {"steps": 60, "visits": 4},
         "state": {
             "log": {"schema": {"type": "array"}, "reduce": "append", "initial": []},
             "count": {"schema": {"type": "integer"}, "reduce": "sum", "initial": 0},
         },
-    });
-    let checked = read("drawn", &file.to_string(), &known());
-    checked.map(|checked| checked.workflow).unwrap_or_else(|wrong| panic!("{wrong}\n{file:#}"))
+    })
 }
 
 struct Draw<'a> {
@@ -66,7 +72,7 @@ impl Draw<'_> {
 
     fn part(&mut self, then: &str, depth: u32) -> String {
         let id = self.id();
-        match self.choose(if depth < DEPTH { 8 } else { 4 }) {
+        match self.choose(if depth < DEPTH { 9 } else { 5 }) {
             0 => self.node(&id, json!({"type": "model", "prompt": "{{ state.count }}"}), then),
             1 => self.node(&id, json!({"type": "tool", "tool": "work", "on_error": then}), then),
             2 => self.node(&id, json!({"type": "set"}), then),
@@ -75,9 +81,10 @@ impl Draw<'_> {
                     json!({"type": "human", "ask": "x", "deadline": {"after": "1h", "then": then}});
                 self.node(&id, ask, then)
             }
-            4 => self.choice(&id, then, depth),
-            5 => self.circle(&id, then),
-            6 => self.parallel(&id, then, depth),
+            4 => self.event(&id, then),
+            5 => self.choice(&id, then, depth),
+            6 => self.circle(&id, then),
+            7 => self.parallel(&id, then, depth),
             _ if self.in_map => self.parallel(&id, then, depth),
             _ => self.map(&id, then, depth),
         }
@@ -89,6 +96,18 @@ impl Draw<'_> {
         node["write"] = json!({"log": id, "count": 1});
         node["next"] = Value::from(then);
         self.nodes.insert(id.to_owned(), node);
+    }
+
+    /// Draws a wait for an event that names its visit, and its item inside of a map.
+    fn event(&mut self, id: &str, then: &str) {
+        let visit = format!("event.data.visit == visits.{id}");
+        let fits = match self.in_map {
+            true => format!("{visit} and event.data.item == index"),
+            false => visit,
+        };
+        let timeout = json!({"after": "1h", "then": then});
+        let node = json!({"type": "event", "event": id, "match": fits, "timeout": timeout});
+        self.node(id, node, then);
     }
 
     fn choice(&mut self, id: &str, then: &str, depth: u32) {

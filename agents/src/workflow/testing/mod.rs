@@ -5,7 +5,7 @@ mod draw;
 mod interpret;
 
 pub use self::{
-    draw::{drawn, known},
+    draw::{drawn, drawn_file, known},
     interpret::{Ended, Failure, Ready, Run, Script, Visit, run},
 };
 

@@ -97,6 +97,7 @@ pub(crate) fn call_with(name: &str, n: u64, text: &str) -> Decision {
         pool: pool(name),
         effect: Effect::Pure,
         destructive: false,
+        untrusted: false,
         args: serde_json::json!({ "n": n, "text": text }),
         language: Language::En,
         approved: None,

@@ -58,7 +58,8 @@ fn suite(global: &Global, output: Output, file: &Path) -> Result<Suite, CliError
     })
 }
 
-fn chosen(suite: Suite, names: &[String]) -> Result<Vec<Case>, CliError> {
+/// Returns the cases with these names; all without names.
+pub(in crate::commands) fn chosen(suite: Suite, names: &[String]) -> Result<Vec<Case>, CliError> {
     if let Some(name) = names.iter().find(|name| !suite.cases.iter().any(|c| c.name == **name)) {
         let known = suite.cases.iter().map(|case| case.name.as_str());
         let known = &known.collect::<Vec<_>>().join("; ");

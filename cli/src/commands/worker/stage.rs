@@ -128,6 +128,7 @@ impl Stage {
             pool: self.target.pool.clone(),
             effect: spec.map(|spec| spec.effect).unwrap_or(proto::tool::Effect::Pure),
             destructive: spec.is_some_and(|spec| spec.destructive),
+            untrusted: spec.is_some_and(|spec| spec.untrusted),
             args: args.clone(),
             approved: needs.then_some(digest),
             refused: None,

@@ -11,6 +11,7 @@ import { compact, elements, indent, rawAt } from '../../rawjson.js';
 import { workWords } from '../../parts/why.js';
 import { copyButton, errorBox, icon, plain, segments } from '../../parts/ui.js';
 import { virtual } from '../../parts/virtual.js';
+import { placeWords } from './flow.js';
 
 /** An event in one line. @param {any} e @param {any} fold @returns {string} */
 export function eventWords(e, fold) {
@@ -28,6 +29,8 @@ export function eventWords(e, fold) {
       return `${step ? `${step}: ` : ''}${e.text}`;
     case 'interaction':
       return [t(`inter_${e.phase}`), e.question?.prompt ?? e.text ?? (e.signal ? t(`act_${e.signal}`) : ''), e.decision ? t(`decision_${e.decision}`) : '', e.value !== undefined ? JSON.stringify(e.value) : '', e.by ? `(${e.by})` : '', e.reason ? t('because', { reason: e.reason }) : ''].filter(Boolean).join(' ');
+    case 'node':
+      return `${e.visit}: ${nodeWords(e)}`;
     case 'turn':
       return t(e.attempt > 1 ? 'turn_asked_again' : 'turn_asked', { work: workWords(e.work, (id) => fold.steps.get(id)?.title), n: e.attempt });
     case 'usage':
@@ -37,6 +40,14 @@ export function eventWords(e, fold) {
       return e.message ?? '';
   }
   return JSON.stringify(e);
+}
+
+/** What happened to a visit of a workflow's node. @param {any} e */
+function nodeWords(e) {
+  if (e.phase === 'entered') return t('node_entered', { type: t(`node_${e.kind}`) });
+  if (e.phase === 'ended') return [t(`phase_${e.state}`), e.error].filter(Boolean).join(': ');
+  const to = placeWords(e.to);
+  return e.way === 'error' ? t('node_on_error', { to }) : e.way === 'timeout' ? t('node_on_timeout', { to }) : e.when ? t('node_routed_when', { to, when: e.when }) : t('node_routed', { to });
 }
 
 /** @param {import('../job.js').JobPage} page @param {any} fold */

@@ -9,6 +9,7 @@ import { duration, ms } from '../../format.js';
 import { arrow, graphView } from '../../parts/graph.js';
 import { mark, tone } from '../../parts/mark.js';
 import { empty, plain, segments } from '../../parts/ui.js';
+import { flowTab } from './flow.js';
 import { revisionView, stepper } from './revisions.js';
 
 const BOX = { width: 232, height: 62, gapX: 24, gapY: 40 };
@@ -43,6 +44,7 @@ export function withoutDone(steps, chosen) {
 /** @param {import('../job.js').JobPage} page @param {any} view @param {any} fold */
 export function planTab(page, view, fold) {
   const steps = stepsOf(view, fold);
+  if (view.graph) return flowTab(page, view, fold, () => list(steps, steps, page.past ? fold.updated : Date.now()));
   const plan = view.plan ?? fold.plan;
   const { query } = route();
   const how = query.get('view') ?? (innerWidth < 720 ? 'list' : 'graph');

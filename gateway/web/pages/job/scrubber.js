@@ -9,7 +9,7 @@ import { hasEnded } from '../../parts/mark.js';
 import { icon } from '../../parts/ui.js';
 import { eventWords } from './log.js';
 
-const TONES = /** @type {Record<string, string>} */ ({ step: 'work', tool: 'idle', plan: 'accent', interaction: 'wait', error: 'fail', notice: 'attn', message: 'idle', usage: 'idle', turn: 'idle', job: 'done' });
+const TONES = /** @type {Record<string, string>} */ ({ step: 'work', tool: 'idle', plan: 'accent', interaction: 'wait', error: 'fail', notice: 'attn', message: 'idle', usage: 'idle', turn: 'idle', node: 'accent', job: 'done' });
 
 /** @param {import('../job.js').JobPage} page */
 export function scrubber(page) {

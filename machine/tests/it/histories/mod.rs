@@ -70,6 +70,13 @@ const AT_LEAST: &[&str] = &[
     "talk-second",
     "window",
     "zh-tasks",
+    "workflow-loop",
+    "workflow-parallel",
+    "workflow-join-fails",
+    "workflow-human",
+    "workflow-wait",
+    "workflow-agent",
+    "workflow-event",
 ];
 
 #[test]

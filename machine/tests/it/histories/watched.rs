@@ -72,6 +72,7 @@ fn what_an_agent_says_in_a_turn_is_told_once() {
                 | Happened::Usage(_)
                 | Happened::Notice(_)
                 | Happened::Turn(_)
+                | Happened::Node(_)
                 | Happened::Plan(_)
                 | Happened::Job(_) => {}
             }

@@ -300,6 +300,7 @@ pub(super) fn call(tool: &str, effect: Effect) -> Decision {
         pool: pools::builtin(),
         effect,
         destructive: false,
+        untrusted: false,
         args: serde_json::json!({}),
         idempotency_key: "j.g0.s1".into(),
         language: Language::En,

@@ -170,6 +170,7 @@ fn spec((name, effect, approval): (&str, Effect, Approval)) -> ToolSpec {
         concurrency: 16,
         approval,
         destructive: false,
+        untrusted: false,
         version: "1".to_owned(),
     }
 }

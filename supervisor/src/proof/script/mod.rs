@@ -2,6 +2,7 @@
 //! not determine when a record is written.
 
 mod family;
+mod workflow;
 
 use jiff::{SignedDuration, Timestamp};
 use machine::testing;
@@ -22,9 +23,11 @@ use proto::{
 };
 use serde_json::json;
 
+pub(super) use self::workflow::joined_by;
 use super::{
     log::{Body, Log, Written},
     memory::Memory,
+    mutation::Mutation,
 };
 
 /// A record, in its shortest form.
@@ -82,6 +85,8 @@ pub(super) enum Script {
         /// `true` if the child asks a person a question.
         asks: bool,
     },
+    /// One job with a workflow of three nodes: two branches that join, and a loop.
+    Workflow,
 }
 
 impl Saying {
@@ -98,7 +103,7 @@ impl Script {
     /// Returns the jobs, each after its parent.
     pub(super) fn jobs(self) -> Vec<JobId> {
         match self {
-            Self::Alone { .. } => vec![family::parent()],
+            Self::Alone { .. } | Self::Workflow => vec![family::parent()],
             Self::Family { .. } => vec![family::parent(), family::child()],
         }
     }
@@ -141,7 +146,7 @@ impl Script {
     /// Returns a fact, and the attempt if it is a result.
     fn fact(self, before: &Log, saying: Saying, memory: &Memory) -> (Fact, Option<Unit>) {
         let fact = match saying {
-            Saying::Submitted => Fact::Submitted(self.submitted()),
+            Saying::Submitted => Fact::Submitted(self.submitted(memory)),
             Saying::Cancel => signaled(Signal::Cancel),
             Saying::RollBack => {
                 let to = seq(before.planned.expect("it is rolled back to its plan"));
@@ -150,7 +155,7 @@ impl Script {
             Saying::Answered => {
                 let ask = before.asks.clone().expect("it asks");
                 let answer = match self {
-                    Self::Alone { .. } => Answer::approve(None),
+                    Self::Alone { .. } | Self::Workflow => Answer::approve(None),
                     Self::Family { .. } => Answer::respond(json!("yes")),
                 };
                 Fact::Answered(Answered { ask, answer, by: "ann".into() })
@@ -173,8 +178,14 @@ impl Script {
         (fact, None)
     }
 
-    fn submitted(self) -> Submitted {
-        let Self::Alone { confirm, deadline, .. } = self else { return family::submitted() };
+    fn submitted(self, memory: &Memory) -> Submitted {
+        let (confirm, deadline) = match self {
+            Self::Alone { confirm, deadline, .. } => (confirm, deadline),
+            Self::Family { .. } => return family::submitted(),
+            Self::Workflow => {
+                return workflow::submitted(memory.mutation != Some(Mutation::JoinEarly));
+            }
+        };
         let mut agent = Agent { confirm, ..Agent::default() };
         agent.tool.retry = RetryPolicy { max_attempts: 2, jitter: 0.0, ..RetryPolicy::default() };
         agent.deadline_ms = deadline.then_some(3_600_000);
@@ -184,6 +195,7 @@ impl Script {
     fn result(self, work: WorkId, attempt: Attempt, reply: Reply) -> Fact {
         let in_order = match self {
             Self::Alone { in_order, .. } => in_order,
+            Self::Workflow => false,
             Self::Family { asks } => return family::turned(asks, work, attempt),
         };
         if work.as_str().split('.').nth(1).is_some_and(|part| part.starts_with('p')) {
@@ -244,6 +256,17 @@ fn submission() -> Submitted {
     }
 }
 
+fn binding() -> Binding {
+    Binding {
+        pool: Pool::new("builtin").expect("a word is a name"),
+        effect: Effect::Idempotent,
+        approval: Approval::Never,
+        destructive: false,
+        untrusted: false,
+        version: "1".into(),
+    }
+}
+
 fn plan(in_order: bool) -> Plan {
     let id = |name: &str| StepId::new(name).expect("a letter is an id");
     let step = |name: &str, depends_on: Vec<StepId>| Step {
@@ -254,13 +277,7 @@ fn plan(in_order: bool) -> Plan {
         action: Action::Tool {
             tool: ToolName::new("echo").expect("a word is a name"),
             args: json!({}),
-            binding: Binding {
-                pool: Pool::new("builtin").expect("a word is a name"),
-                effect: Effect::Idempotent,
-                approval: Approval::Never,
-                destructive: false,
-                version: "1".into(),
-            },
+            binding: binding(),
         },
     };
     let before_b = if in_order { vec![id("a")] } else { Vec::new() };

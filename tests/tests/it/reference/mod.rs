@@ -3,6 +3,7 @@
 
 mod agent;
 mod examples;
+mod interfaces;
 mod limits;
 
 use crate::{

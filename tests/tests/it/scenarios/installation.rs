@@ -154,6 +154,7 @@ impl Tool for Prepared {
             concurrency: 4,
             approval: Approval::Never,
             destructive: false,
+            untrusted: false,
             version: "1".to_owned(),
             commands: Vec::new(),
             translations: BTreeMap::new(),

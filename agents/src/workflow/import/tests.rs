@@ -1,0 +1,107 @@
+//! Tests of the import: samples in the form of each program, what they become, and what is refused.
+
+use proto::{
+    lang::Language,
+    workflow::{Work, WorkflowName},
+};
+use rstest::rstest;
+
+use super::*;
+
+const REACT: &str = include_str!("samples/react.json");
+const SUPPORT: &str = include_str!("samples/support.json");
+const REVIEW: &str = include_str!("samples/review.yml");
+const QUESTION: &str = include_str!("samples/question.yml");
+const CHAT: &str = include_str!("samples/chat.yml");
+
+fn imported(text: &str) -> Result<Imported, ImportError> {
+    let name = WorkflowName::new("sample").unwrap();
+    import(text, Origin::of(text).expect("its program is known"), &name)
+}
+
+#[rstest]
+#[case("react", REACT)]
+#[case("support", SUPPORT)]
+#[case("review", REVIEW)]
+#[case("question", QUESTION)]
+fn a_sample_becomes_a_valid_workflow(#[case] name: &str, #[case] text: &str) {
+    let Imported { text, notes } = imported(text).unwrap_or_else(|error| panic!("{error:#?}"));
+    read(name, &text, &Known::default()).unwrap_or_else(|mistakes| panic!("{mistakes}\n{text}"));
+    let notes: String =
+        notes.iter().map(|note| format!("# {}\n", note.text(Language::En))).collect();
+    insta::assert_snapshot!(name, format!("{notes}{text}"));
+}
+
+fn foreign(text: &str) -> Vec<String> {
+    let Err(ImportError::Foreign(nodes)) = imported(text) else { panic!("it was imported") };
+    let line = |one: &Foreign| {
+        assert!(!one.why.text(Language::Zh).is_empty());
+        format!("{} ({}): {}", one.node, one.kind, one.why.text(Language::En))
+    };
+    nodes.iter().map(line).collect()
+}
+
+#[test]
+fn every_node_without_a_counterpart_is_named_with_its_reason() {
+    let expected = [
+        "知识检索 (knowledge-retrieval): it searches a knowledge base; register a tool that \
+         searches, and call it by a node of type `tool`",
+        "LLM (llm): it inserts the results of a knowledge retrieval into its prompt",
+        "代码 (code): it runs code; register a tool with that code, and call it by a node of type \
+         `tool`",
+    ];
+    assert_eq!(foreign(CHAT), expected);
+}
+
+#[rstest]
+#[case::subgraph("\"agent\"", "\"team:agent\"", "it belongs to the subgraph team")]
+#[case::tools_without_an_agent(
+    r#"{"source": "tools", "target": "agent"}"#,
+    r#"{"source": "tools", "target": "__end__"}"#,
+    "tools (ToolNode): it runs code"
+)]
+#[case::absent_node(
+    r#"{"source": "agent", "target": "__end__", "conditional": true}"#,
+    r#"{"source": "agent", "target": "nowhere", "conditional": true}"#,
+    "its edge leads to nowhere"
+)]
+fn a_graph_of_langgraph_that_cannot_be_imported_says_why(
+    #[case] from: &str,
+    #[case] to: &str,
+    #[case] expected: &str,
+) {
+    assert!(REACT.contains(from));
+    let found = foreign(&REACT.replace(from, to));
+    assert!(found.iter().any(|line| line.contains(expected)), "{found:#?}");
+}
+
+#[rstest]
+#[case::type_of_node("type: tool\n", "type: iteration\n", "no node of the type iteration")]
+#[case::operator("contains, id", "resembles, id", "the comparison resembles has no counterpart")]
+#[case::variable("['1711000000005', output]}\n", "[env, KEY]}\n", "it reads env.KEY")]
+fn a_file_of_dify_that_cannot_be_imported_says_why(
+    #[case] from: &str,
+    #[case] to: &str,
+    #[case] expected: &str,
+) {
+    assert!(REVIEW.contains(from));
+    let found = foreign(&REVIEW.replacen(from, to, 1));
+    assert!(found.iter().any(|line| line.contains(expected)), "{found:#?}");
+}
+
+#[rstest]
+#[case("")]
+#[case("just text")]
+#[case("nodes: {a: {type: set}}")]
+#[case("{\"nodes\": 7}")]
+fn other_files_are_of_no_program(#[case] text: &str) {
+    assert_eq!(Origin::of(text), None);
+}
+
+#[test]
+fn the_tools_of_an_agent_are_part_of_its_node() {
+    let text = imported(REACT).unwrap().text;
+    let workflow = read("react", &text, &Known::default()).unwrap().workflow;
+    assert_eq!(workflow.nodes.len(), 1);
+    assert!(workflow.nodes.values().all(|node| matches!(node.work, Work::Agent(_))));
+}

@@ -1,0 +1,164 @@
+// The workflow of a job: its graph with the states of the nodes, and the panel of a node with its visits.
+
+import { html, nothing, svg } from '../../lit.js';
+import { api } from '../../api.js';
+import { curve } from '../../layout.js';
+import { flowLayout, lane } from '../../flowlayout.js';
+import { emit } from '../../state/bus.js';
+import { route, select } from '../../router.js';
+import { t } from '../../settings.js';
+import { duration, json, ms, short } from '../../format.js';
+import { costText } from '../../parts/cost.js';
+import { arrow, graphView } from '../../parts/graph.js';
+import { badge, hasEnded, mark, tone } from '../../parts/mark.js';
+import { copyButton, errorBox, icon, plain, segments, skeleton } from '../../parts/ui.js';
+
+const BOX = { width: 216, height: 62, gapX: 28, gapY: 56 };
+/** Space above and below a join in its box, in pixels. */
+const SIGN = 18;
+/** Characters of a condition in the graph. */
+const LABEL = 30;
+/** Time between two reads of the graph of a running job, in milliseconds. */
+const AGE = 1000;
+
+/** Reads the graph: once for its form, and again for the visits that a panel shows. @param {import('../job.js').JobPage} page @param {any} view */
+function load(page, view) {
+  const { memo } = page;
+  const at = page.past?.at;
+  const needed = !memo.flow || (route().query.get('node') && (memo.flowSeq !== view.seq || memo.flowOf !== at));
+  if (memo.flowBusy || !needed || Date.now() - (memo.flowAt ?? 0) < (memo.flowOf === at ? AGE : 180)) return;
+  memo.flowBusy = true;
+  memo.flowAt = Date.now();
+  api.graph(page.job, at).then((graph) => Object.assign(memo, { flow: graph, flowOf: at, flowSeq: view.seq, flowProblem: undefined }), (problem) => { memo.flowProblem = problem; }).finally(() => {
+    memo.flowBusy = false;
+    emit();
+    // The job may have gone on meanwhile.
+    setTimeout(emit, AGE + 50);
+  });
+}
+
+/** @param {import('../job.js').JobPage} page @param {any} view @param {any} fold @param {() => unknown} list draws the visits as a list */
+export function flowTab(page, view, fold, list) {
+  load(page, view);
+  const { flow } = page.memo;
+  const how = route().query.get('view') ?? (innerWidth < 720 ? 'list' : 'graph');
+  const { name, version, visits, limits } = view.graph;
+  return html`<div class="line wrap tab-head"><h2 class="cut grow">${name} <span class="muted">${version}</span></h2>
+      <span class="muted num">${t('flow_visits', { n: page.past ? [...fold.flow.nodes.values()].reduce((n, node) => n + node.visits, 0) : visits, of: limits.steps })}</span>
+      ${segments(t('view'), [['graph', t('graph')], ['list', t('list')]], how, (value) => select({ view: value }))}</div>
+    ${errorBox(page.memo.flowProblem)}
+    ${how === 'list' ? list() : flow ? graph(page, fold, flow) : page.memo.flowProblem ? nothing : skeleton(3)}`;
+}
+
+/** The node that is chosen: itself, or that of a chosen visit. */
+const chosenNode = () => route().query.get('node') ?? route().query.get('step')?.split('--')[0];
+
+/** @param {import('../job.js').JobPage} page @param {any} fold @param {any} flow */
+function graph(page, fold, flow) {
+  const { memo } = page;
+  const { definition, edges: ways } = flow;
+  memo.flowGraph ??= flowLayout(definition.start, flow.nodes.map((/** @type {any} */ node) => node.id), ways, BOX);
+  /** @type {import('../../flowlayout.js').Placed} */
+  const placed = memo.flowGraph;
+  const chosen = chosenNode();
+  const near = memo.focused ?? chosen;
+  const at = new Map(flow.nodes.map((/** @type {any} */ node) => [node.id, node]));
+  const lines = placed.edges.map((edge) => {
+    const times = edge.ways.reduce((n, way) => n + fold.flow.times(ways[way], definition.start), 0);
+    const dashed = edge.ways.every((way) => ['error', 'timeout'].includes(ways[way].kind));
+    const classes = `${times ? 'lit' : ''} ${dashed ? 'dashed' : ''} ${near && (edge.from === near || edge.to === near) ? 'focus' : ''}`;
+    const [x, y] = edge.points[3] ?? [0, 0];
+    // A join and the end are lower than a node.
+    const cut = (/** @type {[number, number]} */ [left, top], /** @type {number} */ n) => /** @type {[number, number]} */ ([left, top + (n === 0 && !at.has(edge.from) ? -SIGN : n === edge.points.length - 1 && !at.has(edge.to) ? SIGN : 0)]);
+    const line = edge.back
+      ? svg`<path class="edge ${classes}" d=${lane(edge.points)}></path><path class="arrow ${classes}" d="M${x + 7} ${y - 4}L${x + 1} ${y}L${x + 7} ${y + 4}z"></path>`
+      : arrow({ ...edge, points: edge.points.map(cut) }, classes);
+    return [line, label(edge, edge.ways.map((way) => ways[way]), times)];
+  });
+  const over = hasEnded(fold.state);
+  const nodes = [...placed.places.keys()].map((id) => [id, at.has(id) ? node(at.get(id), fold, id === chosen, over) : sign(id, definition, over, fold)]);
+  const focused = (/** @type {string | undefined} */ id) => { if (memo.focused !== id) { memo.focused = id; emit(); } };
+  return graphView(placed, BOX, t('flow_graph', { n: flow.nodes.length }), lines, /** @type {[string, unknown][]} */ (nodes), focused);
+}
+
+/** The text of a line: conditions, names of branches, and how often it was taken. @param {import('../../flowlayout.js').Edge} edge @param {any[]} ways @param {number} times */
+function label(edge, ways, times) {
+  const words = ways.map((way) => wayWords(way)).filter(Boolean).join(' · ');
+  const text = `${words.length > LABEL ? `${words.slice(0, LABEL - 1)}…` : words}${times > 1 ? ` ×${times}` : ''}`.trim();
+  if (!text) return nothing;
+  const [x, y] = edge.label;
+  return svg`<text class="edge-label ${times ? 'lit' : ''}" x=${x} y=${y + 4} text-anchor=${edge.back ? 'end' : 'middle'} dx=${edge.back ? -6 : 0}><title>${plain(words)}</title>${text}</text>`;
+}
+
+/** A way in words. @param {any} way */
+function wayWords(way) {
+  switch (way.kind) {
+    case 'error':
+      return t('flow_error');
+    case 'timeout':
+      return t('flow_after', { time: duration(way.after_ms) });
+    case 'item':
+      return t('flow_each', { items: way.name });
+    default:
+      return way.when ?? way.name ?? '';
+  }
+}
+
+/** @param {any} one @param {any} fold @param {boolean} chosen @param {boolean} over */
+function node(one, fold, chosen, over) {
+  const state = fold.flow.stateOf(one.id, fold.steps, over);
+  const known = fold.flow.nodes.get(one.id);
+  return html`<button class="node line-${tone(state)} ${chosen ? 'at' : ''} ${['pending', 'skipped', 'canceled'].includes(state) ? 'quiet' : ''}" title=${one.label} aria-pressed=${chosen ? 'true' : 'false'} @click=${() => select({ node: chosen ? undefined : one.id, step: undefined })}>
+    ${mark(state)}<span class="node-words"><span class="node-title">${plain(one.label)}</span><span class="node-sub muted"><span class="cut">${t(`node_${one.type}`)}${one.names ? html` <code>${one.names}</code>` : nothing}</span>${known?.failed ? html`<span class="failed-text">✗${known.failed}</span>` : nothing}<span class="end num">${known && known.visits > 1 ? `×${known.visits}` : ''}</span></span></span></button>`;
+}
+
+/** A join, or the end. @param {string} id @param {any} definition @param {boolean} over @param {any} fold */
+function sign(id, definition, over, fold) {
+  const reached = id === 'end' ? over && fold.state === 'completed' : fold.flow.nodes.get(id.slice(5))?.state === 'completed';
+  const join = definition.nodes[id.slice(5)]?.work.join;
+  const words = id === 'end' ? t('flow_end') : typeof join === 'object' ? t('flow_join_n', { n: join.at_least }) : t(join === 'any' ? 'flow_join_any' : 'flow_join_all');
+  return html`<span class="flow-sign ${reached ? 'lit' : ''}"><span>${words}</span></span>`;
+}
+
+/** @param {import('../job.js').JobPage} page @param {any} view @param {any} fold @param {string} id */
+export function nodePanel(page, view, fold, id) {
+  load(page, view);
+  const { flow } = page.memo;
+  const close = html`<button class="ghost small" aria-label=${t('close')} @click=${() => select({ node: undefined })}>${icon('x')}</button>`;
+  const one = flow?.nodes.find((/** @type {any} */ node) => node.id === id);
+  if (!one) return html`<aside class="panel" aria-label=${t('flow_node')}><header class="line"><h2 class="grow">${id}</h2>${close}</header>${flow ? html`<p class="muted">${t('flow_no_node')}</p>` : skeleton(2)}</aside>`;
+  const now = page.past ? fold.updated : Date.now();
+  const visits = (flow.visits ?? []).filter((/** @type {any} */ visit) => visit.visit.split('--')[0] === id);
+  const state = fold.flow.stateOf(id, fold.steps, hasEnded(fold.state));
+  return html`<aside class="panel" aria-label=${t('flow_node')}>
+    <header class="line top"><h2 class="grow">${plain(one.label)}</h2>${close}</header>
+    <div class="line wrap">${badge(state)}<span class="chip">${t(`node_${one.type}`)}</span>${one.names ? html`<span class="chip"><code>${one.names}</code></span>` : nothing}${one.failed ? html`<span class="chip warn">${t('flow_failures', { n: one.failed })}</span>` : nothing}</div>
+    <dl class="pairs"><dt>${t('flow_id')}</dt><dd class="mono">${id}</dd>${one.spent ? html`<dt>${t('cost')}</dt><dd class="num">${costText(one.spent)}</dd>` : nothing}</dl>
+    ${visits.length ? nothing : html`<p class="muted">${t('flow_unvisited')}</p>`}
+    ${visits.map((/** @type {any} */ visit, /** @type {number} */ n) => visitView(visit, now, visits.length < 3 || n === visits.length - 1))}
+  </aside>`;
+}
+
+/** @param {any} visit @param {number} now @param {boolean} open */
+function visitView(visit, now, open) {
+  const way = visit.to ? t('flow_went', { to: placeWords(visit.to) }) : '';
+  const step = visit.input !== undefined;
+  return html`<details class="call" ?open=${open}><summary class="line">${mark(visit.state)}<span class="mono">${visit.visit}</span><span class="cut grow muted">${plain(visit.error ?? '')}</span><span class="num muted">${duration((visit.ended ? ms(visit.ended) : now) - ms(visit.entered))}</span></summary>
+    ${way ? html`<p class="muted">${way}${visit.when ? html`, ${t('flow_because')} <code>${plain(visit.when)}</code>` : nothing}</p>` : nothing}
+    ${visit.error ? html`<p class="failed-text">${plain(visit.error)}</p>` : nothing}
+    ${value(t('flow_input'), visit.input)}${value(t('flow_output'), visit.output)}
+    ${visit.writes?.length ? html`<p class="muted">${t('flow_writes')} ${visit.writes.map((/** @type {string} */ key) => html`<code>${key}</code> `)}</p>` : nothing}
+    <p class="muted num">${[visit.attempts > 1 ? t('tries', { n: visit.attempts }) : '', visit.turns ? t('flow_turns', { n: visit.turns }) : '', visit.spent?.usage ? t('flow_tokens', { in: short(visit.spent.usage.input_tokens ?? 0), out: short(visit.spent.usage.output_tokens ?? 0) }) : '', visit.spent ? costText(visit.spent) : ''].filter(Boolean).join(' · ')}</p>
+    ${step ? html`<p><button class="small" @click=${() => select({ step: visit.visit, node: undefined })}>${t('flow_step')}</button></p>` : nothing}</details>`;
+}
+
+/** @param {string} title @param {any} content */
+function value(title, content) {
+  if (content === undefined || content === null) return nothing;
+  const fields = typeof content === 'object' && !Array.isArray(content) ? Object.entries(content) : [];
+  const text = fields.length === 1 && typeof fields[0][1] === 'string' ? fields[0][1] : json(content);
+  return html`<div class="line"><h3 class="grow">${title}</h3>${copyButton(text)}</div><pre class="block" tabindex="0">${plain(text)}</pre>`;
+}
+
+/** A place in words. @param {string} place */
+export const placeWords = (place) => (place === 'end' ? t('flow_end') : place.startsWith('join:') ? t('flow_join_of', { node: place.slice(5) }) : place);

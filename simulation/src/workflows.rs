@@ -1,0 +1,76 @@
+//! The jobs of a world that run workflows drawn by chance. Most worlds have none. They are drawn from
+//! a sequence of their own, so that other worlds are unaffected.
+
+use agents::workflow::testing::drawn_file;
+use serde_json::{Value, json};
+
+use crate::{chance::Chance, workload::Workload};
+
+/// The percentage of worlds with workflows.
+const WORKFLOW_PERCENT: u64 = 18;
+/// The maximum number of jobs of a world that run workflows.
+const JOBS_MAX: usize = 2;
+/// The maximum number of choices of which a workflow is drawn.
+const CHOICES_MAX: u64 = 40;
+/// The tools of the workflows. Repeated names are drawn more often.
+const TOOLS: &[&str] = &["put", "put", "note", "pay", "wire", "flaky", "doomed"];
+
+/// Lets some jobs of a seed's world run workflows.
+pub(crate) fn add(seed: u64, workloads: &mut [Workload]) {
+    let chance = Chance::new(seed, "workflows");
+    if chance.percent(WORKFLOW_PERCENT) {
+        for workload in workloads.iter_mut().take(JOBS_MAX) {
+            run_one(&chance, workload);
+        }
+    }
+}
+
+fn run_one(chance: &Chance, workload: &mut Workload) {
+    let choices: Vec<u32> = (0..chance.number(0..=CHOICES_MAX))
+        .map(|_| u32::try_from(chance.number(0..=u64::from(u32::MAX))).unwrap_or_default())
+        .collect();
+    let mut file = drawn_file(&choices);
+    if let Some(nodes) = file["nodes"].as_object_mut() {
+        nodes.iter_mut().for_each(|(id, node)| fit(chance, id, node));
+    }
+    workload.body["workflow"] = json!({ "source": file.to_string(), "input": {} });
+    workload.body["goal"] = json!("errand: workflow");
+    if chance.percent(60) {
+        // Without limits of an agent, more workflows come to their own end.
+        workload.body["agent"] = json!("default");
+    }
+    // A conversation orders its jobs, and has a test of its own.
+    if let Some(body) = workload.body.as_object_mut() {
+        body.remove("conversation");
+    }
+}
+
+/// Gives a node a tool of the simulation, or a prompt of its model's script.
+fn fit(chance: &Chance, id: &str, node: &mut Value) {
+    match node["type"].as_str() {
+        Some("tool") => {
+            node["tool"] = json!(chance.pick(TOOLS));
+            node["args"] = json!({ "text": id });
+        }
+        Some("model") if node.get("reply").is_some() => {
+            let way = *chance.pick(&["yes", "no", "once"]);
+            node["prompt"] = json!(format!("errand: circle {way} {{{{ visits['{id}'] }}}}"));
+        }
+        Some("model") => node["prompt"] = json!("errand: a word"),
+        // A world rests within half an hour, so a deadline is shorter.
+        Some("human") => {
+            let seconds = chance.number(5..=120);
+            node["deadline"]["after"] = json!(format!("{seconds}s"));
+        }
+        // Nothing reports an event in a world, so a pause takes the place of the wait for one.
+        Some("event") => {
+            let seconds = chance.number(1..=60);
+            if let Some(fields) = node.as_object_mut() {
+                ["event", "match", "timeout"].iter().for_each(|field| drop(fields.remove(*field)));
+            }
+            node["type"] = json!("wait");
+            node["for"] = json!(format!("{seconds}s"));
+        }
+        Some(_) | None => {}
+    }
+}
