@@ -66,7 +66,9 @@ fn fit(chance: &Chance, id: &str, node: &mut Value) {
         Some("event") => {
             let seconds = chance.number(1..=60);
             if let Some(fields) = node.as_object_mut() {
-                ["event", "match", "timeout"].iter().for_each(|field| drop(fields.remove(*field)));
+                ["event", "match", "timeout", "write"]
+                    .iter()
+                    .for_each(|field| drop(fields.remove(*field)));
             }
             node["type"] = json!("wait");
             node["for"] = json!(format!("{seconds}s"));

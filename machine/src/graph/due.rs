@@ -26,6 +26,16 @@ pub(super) struct Awaiting {
     pub(super) is_late: bool,
 }
 
+/// The end of a wait for an event.
+pub(super) enum Heard {
+    /// The visit receives the event of this number.
+    Event(Awaiting, u32),
+    /// The condition on the event of this number has an error.
+    Unmatched(Awaiting, u32, String),
+    /// The time is up.
+    Nothing(Awaiting),
+}
+
 /// Returns `true` if the workflow can go on, or if a condition of an event decides whether it can.
 pub(super) fn may_be_due(open: &ActiveJob, graph: &Graph) -> bool {
     let decides = |it: Awaiting| it.is_late || !it.events.is_empty();

@@ -3,19 +3,9 @@
 use proto::workflow::Yield;
 
 use super::{
-    due::{Awaiting, awaiting},
+    due::{Awaiting, Heard, awaiting},
     planner::Planner,
 };
-
-/// The end of a wait for an event.
-pub(super) enum Heard {
-    /// The visit receives the event of this number.
-    Event(Awaiting, u32),
-    /// The condition on the event of this number has an error.
-    Unmatched(Awaiting, u32, String),
-    /// The time is up.
-    Nothing(Awaiting),
-}
 
 impl Planner<'_> {
     /// Returns the first wait that is over. An event that arrived before the decision takes

@@ -21,9 +21,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    due::{Awaiting, Due, due},
+    due::{Awaiting, Due, Heard, due},
     evaluation::evaluator,
-    hearing::Heard,
 };
 use crate::{
     nodes::VisitEnd,

@@ -17,7 +17,7 @@ const FAMILIES: &[(&str, usize)] = &[
     ("DSP", 9),
     ("VAR", 7),
     ("STEP", 11),
-    ("TOOL", 9),
+    ("TOOL", 10),
     ("SUB", 4),
     ("RPL", 8),
     ("MEM", 6),

@@ -7,7 +7,10 @@ use std::collections::BTreeMap;
 use proto::workflow::WorkflowName;
 use serde_json::{Value, json};
 
-use super::{Converted, Draft, ImportError, Text, list, names::Names, text_of};
+use super::{
+    draft::{Converted, Draft, ImportError, Text, list, text_of},
+    names::Names,
+};
 
 const START: &str = "__start__";
 const END: &str = "__end__";

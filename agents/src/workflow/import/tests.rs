@@ -2,7 +2,7 @@
 
 use proto::{
     lang::Language,
-    workflow::{Work, WorkflowName},
+    workflow::{NodeId, Target, Work, WorkflowName},
 };
 use rstest::rstest;
 
@@ -87,6 +87,35 @@ fn a_file_of_dify_that_cannot_be_imported_says_why(
     assert!(REVIEW.contains(from));
     let found = foreign(&REVIEW.replacen(from, to, 1));
     assert!(found.iter().any(|line| line.contains(expected)), "{found:#?}");
+}
+
+/// Gives a node of the sample a strategy for its failures, and an edge for them.
+fn with_failure(strategy: &str, target: &str) -> String {
+    let title = "title: Thanks\n";
+    assert!(REVIEW.contains(title));
+    let edge = format!(
+        "    edges:\n    - {{id: f1, source: '1711000000003', sourceHandle: fail-branch, target: '{target}'}}\n"
+    );
+    REVIEW.replacen(title, &format!("{title}        error_strategy: {strategy}\n"), 1).replacen(
+        "    edges:\n",
+        &edge,
+        1,
+    )
+}
+
+#[test]
+fn the_edge_of_a_failure_becomes_the_target_of_errors() {
+    let text = imported(&with_failure("fail-branch", "1711000000006")).unwrap().text;
+    let workflow = read("review", &text, &Known::default()).unwrap().workflow;
+    let on_error = |id: &str| &workflow.nodes[&NodeId::new(id).unwrap()].on_error;
+    assert_eq!(on_error("thanks"), &Some(Target::Node(NodeId::new("long").unwrap())));
+    assert_eq!(on_error("apology"), &None);
+}
+
+#[test]
+fn a_value_in_place_of_a_failure_is_refused() {
+    let found = foreign(&with_failure("default-value", "1711000000006"));
+    assert!(found[0].starts_with("Thanks (llm): it goes on after a failure by default-value"));
 }
 
 #[rstest]

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use proto::{
-    agent::Agent,
     door::{Submit, SubmitWorkflow},
     point::Order,
     view::JobView,
@@ -11,7 +10,7 @@ use proto::{
 };
 use serde_json::json;
 
-use super::{Act, NOTHING};
+use super::Act;
 
 /// A workflow, and the acts of people on its job. Its end depends on no race: branches write to keys
 /// of their own.
@@ -20,7 +19,6 @@ pub(super) struct Flow {
     source: &'static str,
     /// Input, as JSON.
     input: &'static str,
-    agent: fn(&mut Agent),
     pub(super) acts: &'static [Act],
 }
 
@@ -32,15 +30,9 @@ impl Flow {
         let workflow = Some(SubmitWorkflow { source, input, workflows });
         Submit { workflow, ..Submit::goal("run a workflow") }
     }
-
-    pub(super) fn agent(&self) -> Agent {
-        let mut agent = Agent::default();
-        (self.agent)(&mut agent);
-        agent
-    }
 }
 
-const FLOW: Flow = Flow { name: "", source: "", input: "{}", agent: NOTHING, acts: &[] };
+const FLOW: Flow = Flow { name: "", source: "", input: "{}", acts: &[] };
 
 fn payment(sum: u32) -> Order {
     Order::Event { name: EventName::new("payment").unwrap(), data: json!({ "sum": sum }) }

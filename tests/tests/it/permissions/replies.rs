@@ -152,7 +152,7 @@ async fn every_user_who_may_ask_is_answered_and_what_is_said_is_complete() {
     }
     verbs.sort();
     let known: Vec<&str> =
-        "about agent_revisions agents answer batch count crew dead download drop_agent get inbox link list \
+        "about agent_revisions agents answer batch count crew dead download drop_agent get graph inbox link list \
          preview redeem set_agent signal submit tools unlink upload usage watch"
             .split_whitespace()
             .collect();

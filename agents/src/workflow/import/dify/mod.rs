@@ -1,27 +1,21 @@
 //! Workflows and chatflows of Dify, as their DSL files say.
 
+mod condition;
+mod edges;
+mod parts;
+mod reader;
+
 use std::collections::BTreeMap;
 
 use proto::{lang::Words, workflow::WorkflowName};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Converted, Draft, ImportError, Text,
-    condition::{expression, quoted},
-    list,
+    draft::{Converted, Draft, ImportError, Text, list, text_of},
     names::{Names, key, workflow},
-    text_of,
 };
-
-/// The names under which the values of nodes are known, and the inputs.
-pub(super) struct Reader<'a> {
-    names: &'a Names,
-    /// Key of the state of each node that has a value.
-    keys: BTreeMap<String, String>,
-    start: String,
-    /// `true` if a node reads the words of the user of a chat.
-    reads_query: bool,
-}
+use parts::{kind, title};
+use reader::Reader;
 
 pub(super) fn converted(whole: &Value, name: &WorkflowName) -> Result<Converted, ImportError> {
     let graph = &whole["workflow"]["graph"];
@@ -45,7 +39,7 @@ pub(super) fn converted(whole: &Value, name: &WorkflowName) -> Result<Converted,
             draft.refuse(title(node), kind(node), why);
         }
     }
-    edges(&reader, &mut draft, graph, &nodes);
+    edges::add(&mut reader, &mut draft, graph, &nodes);
     for key in reader.keys.values() {
         draft.state.insert(key.clone(), json!({"schema": {}, "initial": ""}));
     }
@@ -62,15 +56,6 @@ pub(super) fn converted(whole: &Value, name: &WorkflowName) -> Result<Converted,
         head["output"] = json!({"answer": "{{ state.answer | join('\n') }}"});
     }
     draft.finish(head)
-}
-
-fn kind(node: &Value) -> &str {
-    text_of(&node["data"], "type")
-}
-
-fn title(node: &Value) -> &str {
-    let title = text_of(&node["data"], "title");
-    if title.is_empty() { text_of(node, "id") } else { title }
 }
 
 /// Returns whether later nodes can read a value of a node of this type.
@@ -248,163 +233,4 @@ fn prompts(reader: &mut Reader<'_>, data: &Value) -> Result<Value, Words> {
     };
     config["title"] = json!(title(data));
     Ok(config)
-}
-
-/// Adds the edges, those of a choice with their conditions.
-fn edges(reader: &Reader<'_>, draft: &mut Draft, graph: &Value, nodes: &[&Value]) {
-    let mut reader = Reader {
-        names: reader.names,
-        keys: reader.keys.clone(),
-        start: reader.start.clone(),
-        reads_query: false,
-    };
-    for node in nodes.iter().filter(|node| node["parentId"].is_null()) {
-        let old = text_of(node, "id");
-        let from =
-            if kind(node) == "start" { "START" } else { reader.names.get(old).unwrap_or(old) };
-        let from = from.to_owned();
-        let own: Vec<&Value> =
-            list(&graph["edges"]).iter().filter(|edge| text_of(edge, "source") == old).collect();
-        let ways = match kind(node) {
-            "if-else" => cases(&mut reader, &node["data"]),
-            "question-classifier" => Ok(classes(&node["data"])),
-            _ => Ok(vec![("source".to_owned(), None)]),
-        };
-        let Ok(ways) = ways.map_err(|why| draft.refuse(title(node), kind(node), why)) else {
-            continue;
-        };
-        let is_choice = ways.len() > 1;
-        for (handle, condition) in ways {
-            let of = |edge: &&&Value| !is_choice || text_of(edge, "sourceHandle") == handle;
-            let mut targets: Vec<&str> =
-                own.iter().filter(of).map(|edge| text_of(edge, "target")).collect();
-            targets.dedup();
-            if targets.len() > 1 && is_choice {
-                draft.refuse(title(node), kind(node), Text::Several);
-                continue;
-            }
-            if targets.is_empty() && is_choice {
-                draft.edge(&from, "END", condition.clone());
-            }
-            for target in targets {
-                match reader.names.get(target) {
-                    Some(to) => draft.edge(&from, to, condition.clone()),
-                    None => {
-                        draft.refuse(title(node), kind(node), Text::OwnTarget { target: &target })
-                    }
-                }
-            }
-        }
-    }
-}
-
-type Ways = Vec<(String, Option<String>)>;
-
-/// Returns the ways of an if-else node: the handle of their edges, and the condition.
-fn cases(reader: &mut Reader<'_>, data: &Value) -> Result<Ways, Words> {
-    // Files of older releases have one case, without a list.
-    let own = [data.clone()];
-    let cases = match list(&data["cases"]) {
-        [] => own.as_slice(),
-        cases => cases,
-    };
-    let mut ways = Ways::new();
-    for case in cases {
-        let handle = match text_of(case, "case_id") {
-            "" => "true",
-            id => id,
-        };
-        ways.push((handle.to_owned(), Some(expression(reader, case)?)));
-    }
-    ways.push(("false".to_owned(), None));
-    Ok(ways)
-}
-
-/// Returns the ways of a classifier, whose last class needs no condition.
-fn classes(data: &Value) -> Ways {
-    let classes = list(&data["classes"]);
-    let last = classes.len().saturating_sub(1);
-    let way = |(n, class): (usize, &Value)| {
-        let condition = format!("reply.class == {}", quoted(text_of(class, "name")));
-        (text_of(class, "id").to_owned(), (n < last).then_some(condition))
-    };
-    classes.iter().enumerate().map(way).collect()
-}
-
-impl Reader<'_> {
-    /// Returns the expression that a selector names: `[node, variable, …]`.
-    pub(super) fn selected(&mut self, selector: &Value) -> Result<String, Words> {
-        let parts: Vec<&str> = list(selector).iter().filter_map(Value::as_str).collect();
-        self.variable(&parts)
-    }
-
-    fn variable(&mut self, parts: &[&str]) -> Result<String, Words> {
-        match parts {
-            ["sys", "query"] => {
-                self.reads_query = true;
-                Ok("input.query".to_owned())
-            }
-            [node, variable] if *node == self.start => Ok(format!("input.{variable}")),
-            [node, rest @ ..] if self.keys.contains_key(*node) => {
-                let key = self.keys.get(*node).cloned().unwrap_or_default();
-                // The text of a model and the class of a classifier are the whole value of the node.
-                let fields = match rest {
-                    ["text" | "output" | "class_name" | "json" | "result"] | [] => &[],
-                    fields => fields,
-                };
-                let path = fields.iter().map(|field| format!(".{field}")).collect::<String>();
-                Ok(format!("state.{key}{path}"))
-            }
-            other => {
-                let variable = &other.join(".");
-                Err(Text::NoVariable { variable }.into())
-            }
-        }
-    }
-
-    /// Converts a text with references such as `{{#node.text#}}`, and returns the expression too if
-    /// the text is one reference.
-    pub(super) fn template(&mut self, text: &str) -> Result<(String, Option<String>), Words> {
-        let (mut out, mut rest, mut only) = (String::new(), text, None);
-        while let Some((before, after)) = rest.split_once("{{#") {
-            let Some((name, after)) = after.split_once("#}}") else { break };
-            let parts: Vec<&str> = name.split('.').collect();
-            let expression = self.variable(&parts)?;
-            out.push_str(&escaped(before));
-            out.push_str(&format!("{{{{ {expression} }}}}"));
-            let is_all = before.is_empty() && after.is_empty() && only.is_none();
-            only = (is_all && rest.len() == text.len()).then_some(expression);
-            rest = after;
-        }
-        out.push_str(&escaped(rest));
-        Ok((out, only))
-    }
-
-    /// Converts the template of a template node, whose variables have names of their own.
-    fn jinja(&mut self, data: &Value) -> Result<String, Words> {
-        let text = text_of(data, "template");
-        if text.contains("{%") || text.contains("{#") {
-            return Err(Text::Code.into());
-        }
-        let mut names = BTreeMap::new();
-        for variable in list(&data["variables"]) {
-            let from = self.selected(&variable["value_selector"])?;
-            names.insert(text_of(variable, "variable"), from);
-        }
-        let (mut out, mut rest) = (String::new(), text);
-        while let Some((before, after)) = rest.split_once("{{") {
-            let Some((inner, after)) = after.split_once("}}") else { break };
-            let from = names.get(inner.trim()).ok_or_else(|| Words::from(Text::Code))?;
-            out.push_str(before);
-            out.push_str(&format!("{{{{ {from} }}}}"));
-            rest = after;
-        }
-        out.push_str(rest);
-        Ok(out)
-    }
-}
-
-/// Writes braces that begin an expression here, and only text there, as a text.
-fn escaped(text: &str) -> String {
-    text.replace("{{", "{{ '{{' }}")
 }

@@ -1,9 +1,12 @@
 //! Conditions of Dify as expressions.
 
+use proto::lang::Words;
 use serde_json::Value;
 
-use super::{Text, dify::Reader, list, text_of};
-use proto::lang::Words;
+use super::{
+    super::draft::{Text, list, text_of},
+    reader::Reader,
+};
 
 /// Returns the expression of one case of an if-else node.
 pub(super) fn expression(reader: &mut Reader<'_>, case: &Value) -> Result<String, Words> {
