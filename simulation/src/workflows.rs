@@ -1,7 +1,10 @@
 //! The jobs of a world that run workflows drawn by chance. Most worlds have none. They are drawn from
 //! a sequence of their own, so that other worlds are unaffected.
 
+use std::time::Duration;
+
 use agents::workflow::testing::drawn_file;
+use proto::{fact::Signal, workflow::EventName};
 use serde_json::{Value, json};
 
 use crate::{chance::Chance, workload::Workload};
@@ -12,6 +15,10 @@ const WORKFLOW_PERCENT: u64 = 18;
 const JOBS_MAX: usize = 2;
 /// The maximum number of choices of which a workflow is drawn.
 const CHOICES_MAX: u64 = 40;
+/// The maximum number of nodes of a workflow to which people report events.
+const EVENT_NODES_MAX: usize = 4;
+/// The maximum number of events that people report to one node.
+const EVENTS_MAX: u64 = 3;
 /// The tools of the workflows. Repeated names are drawn more often.
 const TOOLS: &[&str] = &["put", "put", "note", "pay", "wire", "flaky", "doomed"];
 
@@ -33,6 +40,7 @@ fn run_one(chance: &Chance, workload: &mut Workload) {
     if let Some(nodes) = file["nodes"].as_object_mut() {
         nodes.iter_mut().for_each(|(id, node)| fit(chance, id, node));
     }
+    workload.signals.extend(events(chance, &file));
     workload.body["workflow"] = json!({ "source": file.to_string(), "input": {} });
     workload.body["goal"] = json!("errand: workflow");
     if chance.percent(60) {
@@ -43,6 +51,25 @@ fn run_one(chance: &Chance, workload: &mut Workload) {
     if let Some(body) = workload.body.as_object_mut() {
         body.remove("conversation");
     }
+}
+
+/// Draws the events that people report to a workflow. Some fit no visit, and some lack what the
+/// condition on them reads.
+fn events(chance: &Chance, file: &Value) -> Vec<(Duration, Signal)> {
+    let nodes = file["nodes"].as_object().into_iter().flatten();
+    let waits = nodes.filter(|(_, node)| node["type"] == "event");
+    let mut events = Vec::new();
+    for id in waits.map(|(id, _)| id).take(EVENT_NODES_MAX) {
+        for _ in 0..chance.number(0..=EVENTS_MAX) {
+            let mut data = json!({ "visit": chance.number(1..=2), "item": chance.number(0..=2) });
+            if chance.percent(5) {
+                data = json!({});
+            }
+            let name = EventName::new(id).expect("an id of a node is the name of an event");
+            events.push((chance.millis(0..=20_000), Signal::Event { name, data }));
+        }
+    }
+    events
 }
 
 /// Gives a node a tool of the simulation, or a prompt of its model's script.
@@ -62,16 +89,9 @@ fn fit(chance: &Chance, id: &str, node: &mut Value) {
             let seconds = chance.number(5..=120);
             node["deadline"]["after"] = json!(format!("{seconds}s"));
         }
-        // Nothing reports an event in a world, so a pause takes the place of the wait for one.
         Some("event") => {
-            let seconds = chance.number(1..=60);
-            if let Some(fields) = node.as_object_mut() {
-                ["event", "match", "timeout", "write"]
-                    .iter()
-                    .for_each(|field| drop(fields.remove(*field)));
-            }
-            node["type"] = json!("wait");
-            node["for"] = json!(format!("{seconds}s"));
+            let seconds = chance.number(5..=120);
+            node["timeout"]["after"] = json!(format!("{seconds}s"));
         }
         Some(_) | None => {}
     }

@@ -72,6 +72,11 @@ fn endings(definition: &Workflow, moves: &[Move], values: &BTreeMap<String, Valu
     let mut endings = Vec::new();
     let mut at: BTreeMap<&Path, &Visit> = BTreeMap::new();
     let mut wrote = false;
+    let value =
+        |visit: &Visit| values.get(&visit.to_string()).cloned().unwrap_or_else(|| json!({}));
+    // After the writes only the way on can fail, which the interpreter finds out by itself.
+    let failed =
+        |visit: &Visit, wrote: bool| if wrote { Ok(value(visit)) } else { Err(Failure::Error) };
     for one in moves {
         let (visit, outcome) = match one {
             Move::Enter { visit, path, .. } => {
@@ -84,21 +89,21 @@ fn endings(definition: &Workflow, moves: &[Move], values: &BTreeMap<String, Valu
             }
             Move::Leave { visit, error, .. } => {
                 at.retain(|_, other| *other != visit);
-                let value = values.get(&visit.to_string()).cloned();
                 let outcome = match error {
-                    Some(_) => Err(Failure::Error),
+                    Some(_) => failed(visit, wrote),
                     // Only a visit whose time was up is left without its writes.
                     None if can_time_out(definition, visit) && !wrote => Err(Failure::Timeout),
-                    None => Ok(value.unwrap_or_else(|| json!({}))),
+                    None => Ok(value(visit)),
                 };
                 (Some(visit), outcome)
             }
             Move::Arrive { path, error, .. } => {
                 let visit = at.remove(path).filter(|_| error.is_some());
-                (visit, Err(Failure::Error))
+                (visit, visit.map_or(Err(Failure::Error), |visit| failed(visit, wrote)))
             }
             Move::End { end: WorkflowEnd::Failed { .. } } => {
-                (at.remove(&Path::Main), Err(Failure::Error))
+                let visit = at.remove(&Path::Main);
+                (visit, visit.map_or(Err(Failure::Error), |visit| failed(visit, wrote)))
             }
             Move::Receive { .. } | Move::Split { .. } | Move::Join { .. } | Move::End { .. } => {
                 (None, Ok(Value::Null))

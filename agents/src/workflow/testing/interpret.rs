@@ -208,7 +208,7 @@ impl Interpreter<'_> {
             }
             Work::Set {} | Work::Branch {} => {
                 self.trace.push(at);
-                self.leave(&node, within, item, None)
+                self.leave(id, &node, within, item, None)
             }
             Work::Model(_)
             | Work::Tool(_)
@@ -296,9 +296,11 @@ impl Interpreter<'_> {
         let node = self.node(&at.node)?;
         self.trace.push(at.clone());
         let is_wait = matches!(node.work, Work::Wait(_));
-        let outcome = if is_wait { Ok(Value::Null) } else { script.outcome(&at) };
+        // A script follows its visits one by one, so it has an outcome of a pause too.
+        let outcome = script.outcome(&at);
+        let outcome = if is_wait { Ok(Value::Null) } else { outcome };
         match outcome {
-            Ok(value) => self.leave(&node, within, at.item, Some(&value)),
+            Ok(value) => self.leave(&at.node, &node, within, at.item, Some(&value)),
             Err(Failure::Timeout) if node.work.timeout().is_some() => {
                 let then = node.work.timeout().map_or(Target::End, |timeout| timeout.then.clone());
                 self.go(&then, within, at.item, None)
@@ -321,30 +323,47 @@ impl Interpreter<'_> {
         }
     }
 
-    /// Writes and takes the route of a node whose work has ended.
+    /// Writes and takes the route of a node whose work has ended. A node whose expressions cannot be
+    /// evaluated has failed.
     fn leave(
         &mut self,
+        id: &NodeId,
         node: &Node,
         within: Vec<usize>,
         item: Option<usize>,
         outcome: Option<&Value>,
     ) -> Result<Option<Ended>, Stop> {
         let seen = outcome.map(|value| (node, value));
+        match self.route(node, &within, item, seen) {
+            Ok(to) => self.go(&to, within, item, seen),
+            Err(Stop(Ended::Expression(_))) => self.fail(id, node, within, item),
+            Err(stop) => Err(stop),
+        }
+    }
+
+    /// Writes the values of a node, and returns where its path goes on.
+    fn route(
+        &mut self,
+        node: &Node,
+        within: &[usize],
+        item: Option<usize>,
+        seen: Option<(&Node, &Value)>,
+    ) -> Result<Target, Stop> {
         let mut writes = Vec::new();
         for (key, value) in &node.write {
-            let value = self.evaluate(value, &within, item, seen)?;
+            let value = self.evaluate(value, within, item, seen)?;
             writes.push((key.clone(), value));
         }
         self.write(writes)?;
         for route in &node.next {
             let is_taken = match &route.when {
                 None => true,
-                Some(when) => self.scoped(&within, item, seen, |evaluator, scope| {
+                Some(when) => self.scoped(within, item, seen, |evaluator, scope| {
                     evaluator.condition(when, scope)
                 })?,
             };
             if is_taken {
-                return self.go(&route.to, within, item, seen);
+                return Ok(route.to.clone());
             }
         }
         Err(Stop(Ended::Limit))
@@ -417,7 +436,7 @@ impl Interpreter<'_> {
         let node = self.node(&id)?;
         if has_enough {
             self.write(collected)?;
-            self.leave(&node, within, item, None)
+            self.leave(&id, &node, within, item, None)
         } else {
             self.fail(&id, &node, within, item)
         }
