@@ -33,8 +33,15 @@ import { stepPanel } from './job/step.js';
 const WORDS = { en: () => import('../words/job.en.js'), zh: () => import('../words/job.zh.js') };
 /** The page of a job, once its words are here. @param {string} job */
 export async function openJob(job) {
-  await addWords(WORDS);
-  return new JobPage(job);
+  // The words and the events come at the same time.
+  const page = new JobPage(job);
+  try {
+    await addWords(WORDS);
+  } catch (problem) {
+    page.close();
+    throw problem;
+  }
+  return page;
 }
 
 const TABS = ['plan', 'time', 'said', 'log', 'agent', 'family'];
