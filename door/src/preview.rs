@@ -115,6 +115,8 @@ fn repeating(order: Order) -> Order {
         | Order::Retry
         | Order::Steer { .. }
         | Order::Event { .. }
+        | Order::EditGraph { .. }
+        | Order::Migrate { .. }
         | Order::Snapshot { .. } => order,
     }
 }
@@ -134,6 +136,9 @@ fn consequence(order: &Order, signal: &Signal, foresight: &Foresight) -> Consequ
         (_, Signal::Retry) => Consequence::Retry,
         (_, Signal::Steer { .. }) => Consequence::Steer,
         (_, Signal::Event { .. }) => Consequence::Event,
+        (_, Signal::EditGraph { changes, .. }) => {
+            Consequence::EditGraph { changes: changes.clone() }
+        }
         (_, Signal::Snapshot { at, .. }) => Consequence::Snapshot { at: *at },
     }
 }

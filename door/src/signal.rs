@@ -24,7 +24,7 @@ use proto::{
 use runtime::service::{Answers, Asked, Call};
 use tokio::time::Instant;
 
-use super::{Door, descendants, events, fold, rollback::Past};
+use super::{Door, descendants, events, fold, rollback::Past, workflow};
 
 /// Longest wait for the supervisor to end a canceled job.
 pub(super) const ENDS_WITHIN: Duration = Duration::from_secs(5);
@@ -98,6 +98,7 @@ impl Door {
                     | Signal::Steer { .. }
                     | Signal::Snapshot { .. }
                     | Signal::Event { .. }
+                    | Signal::EditGraph { .. }
                     | Signal::RollBack { .. } => {
                         let entries = self.broker.log.read(&id, job.seq()).await?;
                         self.catch_up(&mut job, &entries, (&signal, seq)).await?;
@@ -131,6 +132,14 @@ impl Door {
                 let at = at.map(|point| earlier(id, entries, &point)).transpose()?;
                 snapshot(name, at)?
             }
+            Order::EditGraph { base, edits } => {
+                let job = fold::whole(id, entries)?;
+                workflow::edited(&job, base, &edits, &self.registry)?
+            }
+            Order::Migrate { base, source, workflows } => {
+                let job = fold::whole(id, entries)?;
+                workflow::migrated(&job, base, (&source, &workflows), &self.registry)?
+            }
             Order::RollBack { .. } | Order::Restart { .. } | Order::Recover { .. } => {
                 let found = fold::apart(id, || {
                     let past = Past::of(id, entries);
@@ -161,6 +170,9 @@ impl Door {
         }
         if let Signal::Event { name, .. } = &signal {
             events::check_kept(&job, name)?;
+        }
+        if let Signal::EditGraph { base, run, .. } = &signal {
+            workflow::check_edit(&job, *base, run)?;
         }
         Ok(Checked::Open { signal, job: Box::new(job), below })
     }
@@ -286,6 +298,8 @@ fn wanted(past: &Past<'_>, order: &Order) -> Result<(Seq, bool, &'static str), B
         | Order::Retry
         | Order::Steer { .. }
         | Order::Event { .. }
+        | Order::EditGraph { .. }
+        | Order::Migrate { .. }
         | Order::Snapshot { .. } => {
             Err(Box::new(Failure::new(Code::Internal, "this signal is not a rollback")))
         }

@@ -2,6 +2,9 @@
 //! and the agent, and the definitions that the job keeps.
 
 mod below;
+mod editing;
+
+use std::collections::BTreeMap;
 
 use agents::{
     source::Mistakes,
@@ -11,6 +14,7 @@ use agents::{
     },
 };
 use proto::{
+    agent::Agent,
     door::SubmitWorkflow,
     error::{Code, Failure},
     fact::Submitted,
@@ -21,12 +25,13 @@ use proto::{
     rules::Rules,
     strict::is_deep,
     tool::ToolSpec,
-    workflow::{Workflow, WorkflowRun},
+    workflow::{Workflow, WorkflowName, WorkflowRun},
 };
 use runtime::registry::Registry;
 use serde_json::{Value, json};
 
 use self::below::Below;
+pub(super) use self::editing::{check_edit, edited, migrated};
 
 /// Place of the file in mistakes.
 const PLACE: &str = "workflow";
@@ -41,28 +46,40 @@ pub(super) fn adopt(
     SubmitWorkflow { source, input, workflows }: SubmitWorkflow,
     registry: &Registry,
 ) -> Result<(), Failure> {
+    let run = checked(&submitted.agent, &source, &workflows, input, registry)?;
+    let deadline = [submitted.agent.deadline_ms, run.definition.limits.deadline_ms];
+    submitted.agent.deadline_ms = deadline.into_iter().flatten().min();
+    submitted.rules = Rules::WORKFLOWS;
+    submitted.workflow = Some(Box::new(run));
+    Ok(())
+}
+
+/// Checks a workflow file with those that its nodes run, and an input.
+fn checked(
+    agent: &Agent,
+    source: &str,
+    workflows: &BTreeMap<WorkflowName, String>,
+    input: Value,
+    registry: &Registry,
+) -> Result<WorkflowRun, Failure> {
     let registered = registry.all();
-    let allowed = submitted.agent.tools.as_ref();
+    let allowed = agent.tools.as_ref();
     let is_allowed = |tool: &ToolName| allowed.is_none_or(|tools| tools.contains(tool));
     let tools: Vec<&ToolSpec> =
         registered.iter().map(|tool| &tool.spec).filter(|spec| is_allowed(&spec.name)).collect();
-    let agents = submitted.agent.agents.iter().map(|sub| sub.name.clone());
+    let agents = agent.agents.iter().map(|sub| sub.name.clone());
     let names = workflows.keys().cloned().chain(shipped::names());
     let known = Known::of(tools.iter().copied(), agents, names).complete();
-    let definition = read(PLACE, &source, &known).map_err(|mistakes| wrong(&mistakes, PLACE))?;
-    let below = Below::of(&definition.workflow, &workflows, &known)?;
-    below.within_depth(&definition.workflow, submitted.agent.budget.depth)?;
+    let definition = read(PLACE, source, &known).map_err(|mistakes| wrong(&mistakes, PLACE))?;
+    let below = Below::of(&definition.workflow, workflows, &known)?;
+    below.within_depth(&definition.workflow, agent.budget.depth)?;
     let known = below.known(known);
-    let definition = read(PLACE, &source, &known).map_err(|mistakes| wrong(&mistakes, PLACE))?;
+    let definition = read(PLACE, source, &known).map_err(|mistakes| wrong(&mistakes, PLACE))?;
     let workflows = below.frozen(&known, &tools)?;
     let definition = definition.workflow;
     fits(&definition, &input)?;
-    let deadline = [submitted.agent.deadline_ms, definition.limits.deadline_ms];
-    submitted.agent.deadline_ms = deadline.into_iter().flatten().min();
-    submitted.rules = Rules::WORKFLOWS;
     let tools = below::bindings(&definition, &tools);
-    submitted.workflow = Some(Box::new(WorkflowRun { definition, input, tools, workflows }));
-    Ok(())
+    Ok(WorkflowRun { definition, input, tools, workflows })
 }
 
 fn wrong(mistakes: &Mistakes, field: &str) -> Failure {

@@ -215,6 +215,7 @@ impl ActiveJob {
             Signal::Retry => return Counted::from(self.try_again()),
             Signal::Steer { text } => self.steered(text),
             Signal::Event { name, data } => return self.heard_event(name, data),
+            Signal::EditGraph { base, run, changes: _ } => return self.edit_graph(*base, run),
             Signal::Snapshot { name, at: earlier } => {
                 return Counted::from(self.lineage.name(at, name, *earlier));
             }

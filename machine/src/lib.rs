@@ -80,6 +80,7 @@ pub use self::{
     outbox::Tell,
     questions::QuestionStatus,
     replay::{Replay, replay, rollback_target},
+    state::EditRefusal,
     state::{Job, JobStatus, Poison, Wakeup},
     transitions::{QuestionState, States, Transition},
     waits::{GivenUp, OutageWait, Waits},

@@ -87,6 +87,7 @@ impl Job {
                     | Signal::Steer { .. }
                     | Signal::Snapshot { .. }
                     | Signal::Event { .. }
+                    | Signal::EditGraph { .. }
                     | Signal::RollBack { .. } => None,
                 };
                 let (signal, parent_seq) = (signal.clone(), Some(open.family.halted()));

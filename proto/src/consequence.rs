@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     id::{JobId, Seq, ToolName},
     lang::Language,
+    workflow::GraphChanges,
 };
 
 messages::reasons!(consequence);
@@ -36,6 +37,11 @@ pub enum Consequence {
     Steer,
     /// Reports an event to a workflow.
     Event,
+    /// Changes the graph of a workflow.
+    EditGraph {
+        /// What changes.
+        changes: GraphChanges,
+    },
     /// Names a position of a job.
     Snapshot {
         /// Earlier record; absent for the present position.
@@ -147,6 +153,7 @@ impl Consequence {
             Self::Reread => one(Text::RetryUnread),
             Self::Steer => one(Text::Steer),
             Self::Event => one(Text::Event),
+            Self::EditGraph { changes } => one(Text::EditGraph { changes }),
             Self::Snapshot { at: None } => one(Text::Snapshot),
             Self::Snapshot { at: Some(at) } => one(Text::SnapshotAt { at }),
             Self::EditPlan { revision } => one(Text::EditPlan { revision }),
@@ -262,6 +269,9 @@ mod tests {
             Consequence::Reread,
             Consequence::Steer,
             Consequence::Event,
+            Consequence::EditGraph {
+                changes: GraphChanges { whole: true, ..GraphChanges::default() },
+            },
             Consequence::Snapshot { at: None },
             Consequence::Snapshot { at: Some(Seq(5)) },
             Consequence::EditPlan { revision: 2 },

@@ -34,7 +34,7 @@ use crate::{
     rules::Rules,
     tool::{Fault, ToolResult},
     work_error::WorkError,
-    workflow::{EventName, WorkflowRun},
+    workflow::{EventName, GraphChanges, WorkflowRun},
 };
 
 /// An event outside the supervisor.
@@ -176,7 +176,7 @@ pub struct Submitted {
 }
 
 /// A signal of an operator or a user.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Signaled {
     /// Signal that was sent.
     pub signal: Signal,
@@ -194,9 +194,7 @@ pub struct Signaled {
 }
 
 /// The kinds of signal.
-#[derive(
-    Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, JsonSchema,
-)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, strum::IntoStaticStr, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Signal {
@@ -244,6 +242,17 @@ pub enum Signal {
         /// Content of the event, at most [`crate::workflow::EVENT_DATA_BYTES_MAX`] bytes of JSON.
         #[serde(default, skip_serializing_if = "crate::is_default")]
         data: Value,
+    },
+    /// Replaces the graph of the job's workflow. The signal counts only when `base` edits count
+    /// before it, and when every path of the job has its place in the new graph.
+    EditGraph {
+        /// Number of the edits that count before this one.
+        #[serde(default, skip_serializing_if = "crate::is_default")]
+        base: u32,
+        /// What changes.
+        changes: GraphChanges,
+        /// Workflow from then on, with its tools and the workflows below.
+        run: Box<WorkflowRun>,
     },
 }
 

@@ -48,7 +48,8 @@ const fn may_reopen(signal: &Signal) -> bool {
         | Signal::Resume
         | Signal::Steer { .. }
         | Signal::Snapshot { .. }
-        | Signal::Event { .. } => false,
+        | Signal::Event { .. }
+        | Signal::EditGraph { .. } => false,
     }
 }
 

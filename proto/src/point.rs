@@ -1,15 +1,14 @@
 //! Points of a job's log, as users name them, and the requests that refer to points. The server
 //! finds the record before it stores a request, so stored signals only name records.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Deserializer, Serialize, de, de::Visitor};
 use serde_json::Value;
 
 use crate::{
-    fact::Signal,
     id::{JobId, Seq, SnapshotName, StepId},
-    workflow::EventName,
+    workflow::{EventName, GraphEdit, WorkflowName},
 };
 
 /// A point of a job's log: a number or a string in JSON.
@@ -63,20 +62,20 @@ impl std::str::FromStr for Point {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Order {
-    /// [`Signal::Cancel`].
+    /// [`Signal::Cancel`](crate::fact::Signal::Cancel).
     Cancel,
-    /// [`Signal::Pause`].
+    /// [`Signal::Pause`](crate::fact::Signal::Pause).
     Pause,
-    /// [`Signal::Resume`].
+    /// [`Signal::Resume`](crate::fact::Signal::Resume).
     Resume,
-    /// [`Signal::Retry`].
+    /// [`Signal::Retry`](crate::fact::Signal::Retry).
     Retry,
-    /// [`Signal::Steer`].
+    /// [`Signal::Steer`](crate::fact::Signal::Steer).
     Steer {
         /// Instruction, in the user's words.
         text: String,
     },
-    /// [`Signal::Snapshot`].
+    /// [`Signal::Snapshot`](crate::fact::Signal::Snapshot).
     Snapshot {
         /// Name of the snapshot: an id that is not a number.
         name: SnapshotName,
@@ -84,7 +83,7 @@ pub enum Order {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<Point>,
     },
-    /// [`Signal::Event`].
+    /// [`Signal::Event`](crate::fact::Signal::Event).
     Event {
         /// Name of the event.
         name: EventName,
@@ -92,7 +91,26 @@ pub enum Order {
         #[serde(default, skip_serializing_if = "crate::is_default")]
         data: Value,
     },
-    /// [`Signal::RollBack`].
+    /// [`Signal::EditGraph`](crate::fact::Signal::EditGraph) by edits of the graph in force.
+    EditGraph {
+        /// Number of the edits that the sender knows of.
+        #[serde(default, skip_serializing_if = "crate::is_default")]
+        base: u32,
+        /// Edits, in order; at most [`crate::workflow::EDITS_MAX`].
+        edits: Vec<GraphEdit>,
+    },
+    /// [`Signal::EditGraph`](crate::fact::Signal::EditGraph) by another version of the workflow.
+    Migrate {
+        /// Number of the edits that the sender knows of.
+        #[serde(default, skip_serializing_if = "crate::is_default")]
+        base: u32,
+        /// Text of the workflow file.
+        source: String,
+        /// Texts of the files of sub-workflows, by name.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        workflows: BTreeMap<WorkflowName, String>,
+    },
+    /// [`Signal::RollBack`](crate::fact::Signal::RollBack).
     RollBack {
         /// Last record that stays, or the name of a snapshot.
         to: Point,
@@ -100,13 +118,13 @@ pub enum Order {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         again: bool,
     },
-    /// [`Signal::RollBack`] of a failed job to the last record before its failure.
+    /// [`Signal::RollBack`](crate::fact::Signal::RollBack) of a failed job to the last record before its failure.
     Recover {
         /// Confirms the rollback even when `once` tools would run again.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         again: bool,
     },
-    /// [`Signal::RollBack`] to the record before the first command of a step of the plan in force.
+    /// [`Signal::RollBack`](crate::fact::Signal::RollBack) to the record before the first command of a step of the plan in force.
     Restart {
         /// Step to restart.
         step: StepId,
@@ -114,21 +132,6 @@ pub enum Order {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         again: bool,
     },
-}
-
-impl From<Signal> for Order {
-    fn from(signal: Signal) -> Self {
-        match signal {
-            Signal::Cancel => Self::Cancel,
-            Signal::Pause => Self::Pause,
-            Signal::Resume => Self::Resume,
-            Signal::Retry => Self::Retry,
-            Signal::Steer { text } => Self::Steer { text },
-            Signal::Snapshot { name, at } => Self::Snapshot { name, at: at.map(Point::Seq) },
-            Signal::Event { name, data } => Self::Event { name, data },
-            Signal::RollBack { to, again, seen: _ } => Self::RollBack { to: Point::Seq(to), again },
-        }
-    }
 }
 
 /// The request for a job that continues from a point of another one.
@@ -148,6 +151,7 @@ pub struct Fork {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fact::Signal;
 
     #[test]
     fn a_point_is_a_number_or_a_name() {
@@ -163,9 +167,14 @@ mod tests {
 
     #[test]
     fn an_order_is_written_as_its_signal_is() {
-        for signal in [Signal::Cancel, Signal::Retry, Signal::Steer { text: "x".into() }] {
+        let text = "x".to_owned();
+        for (signal, order) in [
+            (Signal::Cancel, Order::Cancel),
+            (Signal::Retry, Order::Retry),
+            (Signal::Steer { text: text.clone() }, Order::Steer { text }),
+        ] {
             let written = serde_json::to_value(&signal).unwrap();
-            assert_eq!(serde_json::to_value(Order::from(signal)).unwrap(), written);
+            assert_eq!(serde_json::to_value(order).unwrap(), written);
         }
     }
 }

@@ -3,8 +3,10 @@
 //!
 //! [`read::read`] reads a file to the internal form [`proto::workflow::Workflow`] and reports all
 //! mistakes at once; [`evaluate::Evaluator`] evaluates the expressions and templates of that form
-//! when a job takes a decision; [`export`] draws it, and [`import`] converts graphs of other programs.
+//! when a job takes a decision; [`export`] draws it, [`import`] converts graphs of other programs,
+//! [`spell`] writes a workflow as a file, and [`edit`] changes one while a job runs it.
 
+pub mod edit;
 pub mod evaluate;
 pub mod export;
 pub mod expression;
@@ -12,5 +14,6 @@ pub mod import;
 pub mod read;
 pub mod schema;
 pub mod shipped;
+pub mod spell;
 mod template;
 pub mod testing;

@@ -18,6 +18,46 @@ pub(crate) enum WorkflowCommand {
     Simulate(SimulateArgs),
     /// Convert a graph of LangGraph or Dify to a workflow file
     Import(ImportArgs),
+    /// Change the graph of a running job by edits
+    #[command(after_help = EDIT_HELP)]
+    Edit(ChangeArgs),
+    /// Move a running job to another version of its workflow
+    #[command(after_help = MIGRATE_HELP)]
+    Migrate(ChangeArgs),
+}
+
+const EDIT_HELP: &str = "\
+The file has a list `edits`: add_node, update_node, remove_node, update_edge and set_limits. What runs \
+goes on; its way on and what begins later follow the new graph. The edits are refused if a path \
+would lose its node, or if the graph has another number of edits than `base`.
+
+Examples:
+  callboard workflow edit report-7 examples/workflows/improve-edits.yaml --dry-run";
+
+const MIGRATE_HELP: &str = "\
+The file is a workflow of the same name. The keys of the state stay, and paths keep their places.
+
+Examples:
+  callboard workflow migrate report-7 examples/workflows/improve.yaml --dry-run";
+
+/// `workflow edit` and `workflow migrate`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ChangeArgs {
+    /// Job: its id or a unique prefix
+    #[arg(value_name = "JOB")]
+    pub(crate) job: String,
+    /// File with the edits, or the workflow
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Number of edits that the graph has; the present number when absent
+    #[arg(long, value_name = "N")]
+    pub(crate) base: Option<u32>,
+    /// Say what would change, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Reason, for the log
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) reason: Option<String>,
 }
 
 /// `workflow check`.

@@ -127,7 +127,10 @@ fn workflow(job: &JobArgs) -> Result<Option<SubmitWorkflow>, CliError> {
 
 /// Reads the workflows that the nodes of a file run, directly or through others: the file `NAME.yaml`
 /// of the same directory. The front door knows the others, or refuses them.
-fn beside(file: &Path, source: &str) -> Result<BTreeMap<WorkflowName, String>, CliError> {
+pub(super) fn beside(
+    file: &Path,
+    source: &str,
+) -> Result<BTreeMap<WorkflowName, String>, CliError> {
     let directory = file.parent().unwrap_or(Path::new("."));
     let mut found = BTreeMap::new();
     let mut wanted = sub_workflows(source);

@@ -1,6 +1,7 @@
-//! `workflow`: checks, outlines, draws, simulates and imports workflow files without a server, and
-//! draws the workflows of jobs.
+//! `workflow`: checks, outlines, draws, simulates and imports workflow files without a server,
+//! draws the workflows of jobs, and changes their graphs.
 
+mod change;
 mod import;
 mod simulate;
 
@@ -39,6 +40,8 @@ pub(super) async fn run(global: &Global, output: Output, command: WorkflowComman
         WorkflowCommand::Graph(args) => graph(global, output, args).await,
         WorkflowCommand::Simulate(args) => Box::pin(simulate::run(global, output, &args)).await,
         WorkflowCommand::Import(args) => import::run(output, &args),
+        WorkflowCommand::Edit(args) => Box::pin(change::edit(global, output, args)).await,
+        WorkflowCommand::Migrate(args) => Box::pin(change::migrate(global, output, args)).await,
     }
 }
 

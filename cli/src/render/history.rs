@@ -110,6 +110,7 @@ fn fact(style: &Style, fact: &Fact) -> (Tone, String) {
                 Signal::Event { name, data } => {
                     format!(": {name} {}", excerpt::line(&data.to_string(), DATA_CHARS))
                 }
+                Signal::EditGraph { changes, .. } => format!(": {changes}{why}"),
                 Signal::Snapshot { name, at: None } => format!(": {name}"),
                 Signal::Snapshot { name, at: Some(at) } => format!(": {name} = #{at}"),
                 Signal::RollBack { to, .. } => format!("{}{why}", style.say(Text::LogTo { to })),

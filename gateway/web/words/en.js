@@ -241,6 +241,8 @@ export default {
   act_retry: 'Retry',
   act_recover: 'Retry from the failure',
   act_event: 'Report an event',
+  act_edit_graph: 'Change the graph',
+  act_migrate: 'Move to another version',
   act_steer: 'Instruct',
   act_snapshot: 'Name this point',
   act_fork: 'Fork',

@@ -241,6 +241,8 @@ export default {
   act_retry: '重试',
   act_recover: '从失败处重试',
   act_event: '报告事件',
+  act_edit_graph: '修改流程图',
+  act_migrate: '迁移到其他版本',
   act_steer: '指示',
   act_snapshot: '命名此处',
   act_fork: '分叉',

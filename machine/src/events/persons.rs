@@ -69,16 +69,21 @@ pub(super) fn said(
 
 fn signal(signaled: &Signaled) -> InteractionEvent {
     let (reason, by) = (signaled.reason.clone(), signaled.by.clone());
+    let mut changes = None;
     let to = match &signaled.signal {
         Signal::Steer { text } => return InteractionEvent::Told { text: text.clone(), reason, by },
         Signal::RollBack { to, .. } => Some(Point::Seq(*to)),
         Signal::Snapshot { name, at: _ } => Some(Point::Name(name.clone())),
+        Signal::EditGraph { changes: changed, .. } => {
+            changes = Some(changed.clone());
+            None
+        }
         Signal::Cancel | Signal::Pause | Signal::Resume | Signal::Retry | Signal::Event { .. } => {
             None
         }
     };
     let signal = signaled.signal.word().to_owned();
-    InteractionEvent::Signaled { signal, to, reason, by }
+    InteractionEvent::Signaled { signal, to, changes, reason, by }
 }
 
 /// Adds the questions that opened.

@@ -6,6 +6,7 @@
 //! templates cannot change an old log.
 
 mod due;
+mod editing;
 mod entering;
 mod evaluation;
 mod hearing;

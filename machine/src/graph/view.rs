@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use super::planner::said;
 use crate::{
     nodes::VisitEnd,
-    state::{ActiveJob, Job, Over, Visited},
+    state::{ActiveJob, Graph, Job, Over, Visited},
     step::StepRun,
 };
 
@@ -61,6 +61,7 @@ impl ActiveJob {
             name: told.definition.name.clone(),
             version: told.definition.version,
             digest: self.visits.digest(told.definition).to_owned(),
+            revision: self.graph.as_deref().map_or(0, Graph::revision),
             limits: told.definition.limits.clone(),
             visits: u32::try_from(self.visits.all().len()).unwrap_or(u32::MAX),
             current: told.current(),
@@ -90,6 +91,7 @@ impl ActiveJob {
             job: job.clone(),
             seq,
             digest: self.visits.digest(told.definition).to_owned(),
+            revision: graph.revision(),
             definition: told.definition.clone(),
             input: fields(graph.run().input.as_object().into_iter().flatten()),
             state: fields(graph.state().iter()),

@@ -78,6 +78,7 @@ impl ChildInstruction {
             | Signal::Steer { .. }
             | Signal::Snapshot { .. }
             | Signal::Event { .. }
+            | Signal::EditGraph { .. }
             | Signal::RollBack { .. } => None,
         }
     }

@@ -3,6 +3,8 @@
 //! A move changes the place without evaluating an expression. The planner applies each move that it
 //! chooses to a copy, so its next choice and the fold see the same place.
 
+mod editing;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use proto::workflow::{
@@ -10,6 +12,8 @@ use proto::workflow::{
     Visit, Work, WorkKind, WorkflowEnd, WorkflowRun, apply,
 };
 use serde_json::{Value, json};
+
+pub use self::editing::EditRefusal;
 
 /// The state of a workflow, by key.
 pub(crate) type State = BTreeMap<Key, Value>;
@@ -32,6 +36,8 @@ pub(crate) struct Graph {
     events: BTreeMap<u32, Arc<Event>>,
     /// Number of the events so far.
     heard: u32,
+    /// Number of the edits that count.
+    revision: u32,
     end: Option<WorkflowEnd>,
 }
 
@@ -137,6 +143,7 @@ impl Graph {
             advances: 0,
             events: BTreeMap::new(),
             heard: 0,
+            revision: 0,
             end: None,
         }
     }

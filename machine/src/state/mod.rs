@@ -26,6 +26,7 @@ use proto::{
     view::Mark,
 };
 
+pub use self::graph::EditRefusal;
 pub(super) use self::{
     brief::Brief,
     execution::Execution,

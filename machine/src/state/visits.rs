@@ -88,6 +88,11 @@ impl Visits {
         self.digest.0.get_or_init(|| definition.digest())
     }
 
+    /// Drops the digest after the definition has changed.
+    pub(crate) fn forget_digest(&mut self) {
+        self.digest = Default::default();
+    }
+
     /// Begins the record of another advance.
     pub(crate) fn begin_advance(&mut self) {
         self.trail.clear();

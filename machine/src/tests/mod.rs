@@ -20,6 +20,7 @@ mod foreseeing;
 mod forking;
 mod given;
 mod given_up;
+mod graph_edits;
 mod graphs;
 mod guards;
 mod hostile;

@@ -26,6 +26,7 @@ use crate::{
     point::Point,
     step::StepState,
     tool::Fault,
+    workflow::GraphChanges,
 };
 
 /// An event of a job.
@@ -390,11 +391,15 @@ pub enum InteractionEvent {
     },
     /// A user or an operator sent a signal other than an instruction.
     Signaled {
-        /// Word of the signal: `cancel`, `pause`, `resume`, `retry`, `snapshot` or `roll_back`.
+        /// Word of the signal: `cancel`, `pause`, `resume`, `retry`, `snapshot`, `event`,
+        /// `edit_graph` or `roll_back`.
         signal: String,
         /// Record that the job was rolled back to, or name of the snapshot.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<Point>,
+        /// What an edit of the graph changed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        changes: Option<GraphChanges>,
         /// Reason, in the sender's words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,

@@ -9,6 +9,7 @@
 
 mod advance;
 mod edges;
+mod edit;
 mod form;
 mod name;
 mod node;
@@ -26,6 +27,7 @@ pub use self::{
         Move, Path, SUB_WORKFLOWS_MAX, SubWorkflow, Visit, WorkflowEnd, WorkflowRun,
     },
     edges::{Edge, EdgeKind, Place},
+    edit::{EDITS_MAX, GraphChanges, GraphEdit},
     form::FormField,
     name::{
         BranchName, EVENT_NAME_BYTES_MAX, EventName, InvalidName, Key, NAME_BYTES_MAX, NodeId,

@@ -28,6 +28,9 @@ pub struct WorkflowView {
     pub version: u32,
     /// SHA-256 of the definition, in hex.
     pub digest: String,
+    /// Number of the edits of the graph that count.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub revision: u32,
     /// Bounds of the job.
     pub limits: Limits,
     /// Number of visits of all nodes.
@@ -67,7 +70,10 @@ pub struct WorkflowGraph {
     pub seq: Seq,
     /// SHA-256 of the definition, in hex.
     pub digest: String,
-    /// Definition, as the submission has it.
+    /// Number of the edits of the graph that count.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub revision: u32,
+    /// Definition: that of the submission, with the edits since.
     pub definition: Workflow,
     /// Input of the job; values over [`SHOWN_BYTES_MAX`] are replaced by their size.
     pub input: Value,

@@ -50,6 +50,11 @@ const PROVED: &[Proof] = &[
         marker: "\"--job\", \"improve\", \"--format\", \"mermaid\"",
     },
     Proof {
+        command: "callboard workflow edit improve examples/workflows/improve-edits.yaml --dry-run",
+        file: "tests/tests/it/workflows.rs",
+        marker: r#"["workflow", "edit", "improve", &edits, "--dry-run"]"#,
+    },
+    Proof {
         command: "callboard mcp list",
         file: "tests/tests/it/mcp_servers.rs",
         marker: r#"&["mcp", "list"]"#,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use callboard_tests::{
     company::Company,
+    root,
     wait::{until, view, wait_for_door},
 };
 use client::Client;
@@ -133,6 +134,90 @@ async fn an_event_wakes_a_job_whose_processes_died() {
     client.call(&answer(&id, &view, "Main Street 1")).await.unwrap();
     let view = until(&client, &id, JobState::Completed).await;
     assert_eq!(value(view.outcome.as_ref()), json!({"amount": 12.5}));
+}
+
+/// Changes the graph of a job that the sender believes to have been changed `base` times.
+fn edits(job: &JobId, base: u32, edits: Value) -> SendSignal {
+    let edits = serde_json::from_value(edits).unwrap();
+    let signal = Order::EditGraph { base, edits };
+    SendSignal { job: job.clone(), signal, expected_seq: None, reason: None, by: None }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_graph_of_a_running_job_is_edited_and_survives_the_death_of_every_process() {
+    let company = Company::start(SCRIPT).await;
+    let process = company.serve("all", "all");
+    let client = Client::new(&connect(&company).await);
+    wait_for_door(&client).await;
+    let id = JobId::new("asked").unwrap();
+    client.submit(job("asked", ASKING, json!({"name": "Ann"}))).await.unwrap();
+    until(&client, &id, JobState::InputRequired).await;
+
+    let paint = json!([
+        {"op": "add_node", "id": "paint", "node":
+            {"type": "set", "write": {"said": "{{ state.said }} paint"}}},
+        {"op": "update_edge", "from": "ask", "next": "paint"},
+    ]);
+    let refusal = async |base, what: Value| {
+        let refused = client.call(&edits(&id, base, what)).await.unwrap_err();
+        (refused.code, refused.message)
+    };
+    let (code, _) = refusal(3, paint.clone()).await;
+    assert_eq!(code, Code::Stale);
+    let other = json!({"type": "set", "ask": null, "deadline": null});
+    let other = json!([{"op": "update_node", "id": "ask", "node": other}]);
+    let (code, message) = refusal(0, other).await;
+    assert_eq!(code, Code::InvalidRequest);
+    assert!(message.contains("a path of the job is at ask"), "{message}");
+    let near = json!([{"op": "update_edge", "from": "rest", "next": "aks"}]);
+    let (_, message) = refusal(0, near).await;
+    assert!(message.contains("did you mean ask"), "{message}");
+
+    client.call(&edits(&id, 0, paint)).await.unwrap();
+    // Dropping a process kills it.
+    drop(process);
+    let _process = company.serve("all", "all");
+    wait_for_door(&client).await;
+    let view = until(&client, &id, JobState::InputRequired).await;
+    assert_eq!(view.graph.as_ref().unwrap().revision, 1);
+    client.call(&answer(&id, &view, "red")).await.unwrap();
+    let view = until(&client, &id, JobState::Completed).await;
+    assert_eq!(value(view.outcome.as_ref()), json!({"said": "red paint"}));
+    let ended = client.call(&edits(&id, 1, json!([{"op": "remove_node", "id": "paint"}]))).await;
+    assert_eq!(ended.unwrap_err().code, Code::JobEnded);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_command_line_edits_a_graph_and_moves_a_job_to_another_version() {
+    let company = Company::start(SCRIPT).await;
+    let _process = company.serve("all", "all");
+    let client = Client::new(&connect(&company).await);
+    wait_for_door(&client).await;
+    let id = JobId::new("improve").unwrap();
+    let resting = IMPROVE
+        .replace("start: draft", "start: rest")
+        .replace("nodes:\n", "nodes:\n  rest: {type: wait, for: 1h, next: draft}\n");
+    client.submit(job("improve", &resting, json!({"task": "x"}))).await.unwrap();
+    view(&client, &id, |view| view.graph.as_ref().is_some_and(|it| !it.current.is_empty())).await;
+
+    let edits = root().join("examples/workflows/improve-edits.yaml").display().to_string();
+    let said = printed(&company, &["workflow", "edit", "improve", &edits, "--dry-run"]);
+    assert!(said.contains("(+look ~judge)"), "{said}");
+    let said = printed(&company, &["workflow", "edit", "improve", &edits]);
+    assert!(said.contains("improve follows the new graph"), "{said}");
+    let directory = tempfile::tempdir().unwrap();
+    let newer = directory.path().join("newer.yaml");
+    std::fs::write(&newer, resting.replace("version: 1", "version: 2").replace("1h", "2h"))
+        .unwrap();
+    let newer = newer.display().to_string();
+    let said = printed(&company, &["workflow", "migrate", "improve", &newer, "--dry-run"]);
+    assert!(said.contains("~judge ~rest -look ~workflow"), "{said}");
+    let said = printed(&company, &["workflow", "migrate", "improve", &newer, "--reason", "newer"]);
+    assert!(said.contains("improve follows the new graph"), "{said}");
+    let graph = client.get(&id).await.unwrap().graph.unwrap();
+    assert_eq!((graph.version, graph.revision), (2, 2));
+    let log = printed(&company, &["jobs", "show", "improve"]);
+    assert!(log.contains("edit_graph") && log.contains("+look ~judge"), "{log}");
 }
 
 /// Runs the sub-workflow `asking`.

@@ -86,6 +86,8 @@ impl Request {
                 | Order::Retry
                 | Order::Steer { .. }
                 | Order::Event { .. }
+                | Order::EditGraph { .. }
+                | Order::Migrate { .. }
                 | Order::Snapshot { .. } => {}
             },
             Self::Fork(submit) => submit.fork.iter_mut().for_each(|fork| fork.again = true),
@@ -121,6 +123,12 @@ fn signal_command(job: &JobId, signal: &Order) -> String {
         Order::Steer { text } => format!("callboard jobs steer {job} {}", quoted(text)),
         Order::Event { name, data } => {
             format!("callboard jobs event {job} {name} --data {}", quoted(&data.to_string()))
+        }
+        Order::EditGraph { base, .. } => {
+            format!("callboard workflow edit {job} edits.yaml --base {base}")
+        }
+        Order::Migrate { base, .. } => {
+            format!("callboard workflow migrate {job} workflow.yaml --base {base}")
         }
         Order::Snapshot { name, at } => {
             let at = at.as_ref().map(|at| format!(" --at {at}")).unwrap_or_default();

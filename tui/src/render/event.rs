@@ -146,15 +146,17 @@ fn interaction(style: &Style, event: &InteractionEvent) -> Line {
         InteractionEvent::Told { text, reason: _, by: who } => line
             .add(Tone::Good, format!("◂ {}", style.say(Text::Told { by: &by(who.as_deref()) })))
             .add(Tone::Plain, format!(": {}", words(text))),
-        InteractionEvent::Signaled { signal, to, reason, by: who } => {
+        InteractionEvent::Signaled { signal, to, changes, reason, by: who } => {
             let to = match to {
                 Some(Point::Seq(seq)) => style.say(Text::ToRecord { seq }),
                 Some(Point::Name(name)) => format!(" {name}"),
                 None => String::new(),
             };
-            let why = reason.as_deref().map(|r| format!(": {}", words(r))).unwrap_or_default();
+            let changes = changes.as_ref().map(ToString::to_string);
+            let said = changes.iter().map(String::as_str).chain(reason.as_deref());
+            let said = said.map(|one| format!(": {}", words(one))).collect::<String>();
             line.add(Tone::Wait, format!("◂ {}{to}{}", words(signal), by(who.as_deref())))
-                .add(Tone::Plain, why)
+                .add(Tone::Plain, said)
         }
     }
 }

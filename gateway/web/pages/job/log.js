@@ -28,7 +28,7 @@ export function eventWords(e, fold) {
     case 'message':
       return `${step ? `${step}: ` : ''}${e.text}`;
     case 'interaction':
-      return [t(`inter_${e.phase}`), e.question?.prompt ?? e.text ?? (e.signal ? t(`act_${e.signal}`) : ''), e.decision ? t(`decision_${e.decision}`) : '', e.value !== undefined ? JSON.stringify(e.value) : '', e.by ? `(${e.by})` : '', e.reason ? t('because', { reason: e.reason }) : ''].filter(Boolean).join(' ');
+      return [t(`inter_${e.phase}`), e.question?.prompt ?? e.text ?? (e.signal ? t(`act_${e.signal}`) : ''), e.decision ? t(`decision_${e.decision}`) : '', e.value !== undefined ? JSON.stringify(e.value) : '', e.by ? `(${e.by})` : '', e.changes ? changesWords(e.changes) : '', e.reason ? t('because', { reason: e.reason }) : ''].filter(Boolean).join(' ');
     case 'node':
       return `${e.visit}: ${nodeWords(e)}`;
     case 'turn':
@@ -41,6 +41,9 @@ export function eventWords(e, fold) {
   }
   return JSON.stringify(e);
 }
+
+/** What an edit changed in a graph, as the command line writes it. @param {{added?: string[], changed?: string[], removed?: string[], whole?: boolean}} changes */
+const changesWords = ({ added = [], changed = [], removed = [], whole }) => [...added.map((id) => `+${id}`), ...changed.map((id) => `~${id}`), ...removed.map((id) => `-${id}`), ...(whole ? ['~workflow'] : [])].join(' ');
 
 /** What happened to a visit of a workflow's node. @param {any} e */
 function nodeWords(e) {

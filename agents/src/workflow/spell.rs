@@ -1,0 +1,287 @@
+//! The spelling of a workflow in blocks: the inverse of the reader, for workflows that were read.
+
+use proto::workflow::{
+    Agent, AgentTask, End, Event, FormField, Human, Join, Limits, Map, Model, Node, Parallel,
+    Pause, Route, StateSlot, Target, TemplateValue, Timeout, Tool, Wait, Work, Workflow,
+};
+use serde_json::{Map as Fields, Value, json};
+
+/// Returns a workflow as its file in the block spelling has it.
+#[must_use]
+pub fn blocks(workflow: &Workflow) -> Value {
+    let Workflow { name, version, about, input, state, output, limits: bounds, start, nodes } =
+        workflow;
+    let mut file = Fields::new();
+    put(&mut file, "workflow", json!(name));
+    put(&mut file, "version", json!(version));
+    if !about.is_empty() {
+        put(&mut file, "about", json!(about));
+    }
+    put_some(&mut file, "input", input.clone());
+    if !state.is_empty() {
+        let slots = state.iter().map(|(key, one)| (key.to_string(), slot(one)));
+        put(&mut file, "state", Value::Object(slots.collect()));
+    }
+    put_some(&mut file, "output", output.as_ref().map(template));
+    put(&mut file, "limits", limits(bounds));
+    put(&mut file, "start", json!(start));
+    let nodes = nodes.iter().map(|(id, one)| (id.to_string(), node(one)));
+    put(&mut file, "nodes", Value::Object(nodes.collect()));
+    Value::Object(file)
+}
+
+/// Returns a node as a file has it.
+#[must_use]
+pub fn node(node: &Node) -> Value {
+    let Node { title, work: does, write, next, on_error, retry } = node;
+    let mut fields = work(does);
+    put_some(&mut fields, "title", title.as_ref().map(|title| json!(title)));
+    if !write.is_empty() {
+        put(&mut fields, "write", json!(write));
+    }
+    // The last node of a workflow has no way on, and every other one has.
+    if !next.is_empty() {
+        put(&mut fields, "next", routes(next));
+    }
+    put_some(&mut fields, "on_error", on_error.as_ref().map(target));
+    put_some(&mut fields, "retry", retry.as_ref().map(|retry| json!(retry)));
+    Value::Object(fields)
+}
+
+fn put(fields: &mut Fields<String, Value>, name: &str, value: Value) {
+    fields.insert(name.to_owned(), value);
+}
+
+fn put_some(fields: &mut Fields<String, Value>, name: &str, value: Option<Value>) {
+    if let Some(value) = value {
+        put(fields, name, value);
+    }
+}
+
+fn template(template: &TemplateValue) -> Value {
+    template.as_value().clone()
+}
+
+fn target(target: &Target) -> Value {
+    json!(target.to_string())
+}
+
+fn duration(ms: u64) -> Value {
+    json!(format!("{ms}ms"))
+}
+
+fn timeout(timeout: &Timeout) -> Value {
+    json!({"after": duration(timeout.after_ms), "then": target(&timeout.then)})
+}
+
+fn join(join: Join) -> Value {
+    match join {
+        Join::All => json!("all"),
+        Join::Any => json!("any"),
+        Join::AtLeast(n) => json!({"at_least": n}),
+    }
+}
+
+fn routes(next: &[Route]) -> Value {
+    if let [Route { when: None, to }] = next {
+        return target(to);
+    }
+    let route = |route: &Route| match &route.when {
+        None => json!({"to": target(&route.to)}),
+        Some(when) => json!({"when": when, "to": target(&route.to)}),
+    };
+    Value::Array(next.iter().map(route).collect())
+}
+
+fn limits(limits: &Limits) -> Value {
+    let Limits { steps, visits, deadline_ms } = limits;
+    let mut fields = Fields::new();
+    put(&mut fields, "steps", json!(steps));
+    put(&mut fields, "visits", json!(visits));
+    put_some(&mut fields, "deadline", deadline_ms.map(duration));
+    Value::Object(fields)
+}
+
+fn slot(slot: &StateSlot) -> Value {
+    let StateSlot { schema, reduce, initial } = slot;
+    let mut fields = Fields::new();
+    put(&mut fields, "schema", schema.clone());
+    put(&mut fields, "reduce", json!(reduce));
+    put_some(&mut fields, "initial", initial.clone());
+    Value::Object(fields)
+}
+
+/// Returns the type of a node with its own fields.
+fn work(work: &Work) -> Fields<String, Value> {
+    let mut fields = Fields::new();
+    let kind = match work {
+        Work::Agent(Agent { does: AgentTask::Workflow { .. } }) => "workflow",
+        other => other.kind().as_str(),
+    };
+    put(&mut fields, "type", json!(kind));
+    match work {
+        Work::Model(model) => put_model(&mut fields, model),
+        Work::Tool(Tool { tool, args }) => {
+            put(&mut fields, "tool", json!(tool));
+            put(&mut fields, "args", template(args));
+        }
+        Work::Agent(Agent { does }) => put_task(&mut fields, does),
+        Work::Human(human) => put_human(&mut fields, human),
+        Work::Parallel(Parallel { branches, join: wanted }) => {
+            let starts = branches.iter().map(|one| (one.name.to_string(), json!(one.start)));
+            put(&mut fields, "branches", Value::Object(starts.collect()));
+            put(&mut fields, "join", join(*wanted));
+        }
+        Work::Map(map) => put_map(&mut fields, map),
+        Work::Wait(Wait { pause: Pause::ForMs(ms) }) => put(&mut fields, "for", duration(*ms)),
+        Work::Wait(Wait { pause: Pause::Until(at) }) => put(&mut fields, "until", template(at)),
+        Work::Event(Event { event, matches, timeout: late }) => {
+            put(&mut fields, "event", json!(event));
+            put_some(&mut fields, "match", matches.as_ref().map(|matches| json!(matches)));
+            put_some(&mut fields, "timeout", late.as_ref().map(timeout));
+        }
+        Work::End(End::Output(output)) => {
+            put_some(&mut fields, "output", output.as_ref().map(template));
+        }
+        Work::End(End::Fail(reason)) => put(&mut fields, "fail", template(reason)),
+        Work::Branch {} | Work::Set {} => {}
+    }
+    fields
+}
+
+fn put_model(fields: &mut Fields<String, Value>, model: &Model) {
+    let Model { prompt, system, model, reply } = model;
+    put(fields, "prompt", template(prompt));
+    put_some(fields, "system", system.as_ref().map(template));
+    put_some(fields, "model", model.as_ref().map(|model| json!(model)));
+    put_some(fields, "reply", reply.clone());
+}
+
+fn put_task(fields: &mut Fields<String, Value>, task: &AgentTask) {
+    match task {
+        AgentTask::Here { task, tools } => {
+            put(fields, "task", template(task));
+            put_some(fields, "tools", tools.as_ref().map(|tools| json!(tools)));
+        }
+        AgentTask::Named { agent, task } => {
+            put(fields, "agent", json!(agent));
+            put(fields, "task", template(task));
+        }
+        AgentTask::Workflow { workflow, input } => {
+            put(fields, "workflow", json!(workflow));
+            put(fields, "input", template(input));
+        }
+    }
+}
+
+fn put_human(fields: &mut Fields<String, Value>, human: &Human) {
+    let Human { ask, form, deadline } = human;
+    put(fields, "ask", template(ask));
+    if !form.is_empty() {
+        put(fields, "form", Value::Array(form.iter().map(form_field).collect()));
+    }
+    put_some(fields, "deadline", deadline.as_ref().map(timeout));
+}
+
+fn form_field(field: &FormField) -> Value {
+    let FormField { key, label, input, required, description, default } = field;
+    let mut fields = match json!(input) {
+        Value::Object(fields) => fields,
+        _ => Fields::new(),
+    };
+    put(&mut fields, "key", json!(key));
+    put(&mut fields, "label", json!(label));
+    put(&mut fields, "required", json!(required));
+    put_some(&mut fields, "description", description.as_ref().map(|text| json!(text)));
+    put_some(&mut fields, "default", default.as_ref().map(template));
+    Value::Object(fields)
+}
+
+fn put_map(fields: &mut Fields<String, Value>, map: &Map) {
+    let Map { over, item, max_parallel, max_items, start, nodes: _, collect, join: wanted } = map;
+    put(fields, "over", json!(over));
+    put(fields, "as", json!(item));
+    put(fields, "max_parallel", json!(max_parallel));
+    put(fields, "max_items", json!(max_items));
+    put(fields, "do", json!(start));
+    if !collect.is_empty() {
+        put(fields, "collect", json!(collect));
+    }
+    put(fields, "join", join(*wanted));
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::workflow::{
+        read::{Known, read},
+        shipped,
+        testing::drawn_file,
+    };
+
+    fn is_read_back(text: &str) {
+        let known = Known::default();
+        let workflow =
+            read("first", text, &known).unwrap_or_else(|wrong| panic!("{wrong}")).workflow;
+        let again = blocks(&workflow).to_string();
+        let second =
+            read("second", &again, &known).unwrap_or_else(|wrong| panic!("{wrong}\n{again}"));
+        assert_eq!(second.workflow, workflow, "{again}");
+    }
+
+    #[test]
+    fn the_workflows_that_come_with_the_program_are_read_back_as_they_were() {
+        for name in shipped::names() {
+            let workflow = shipped::shipped(&name, &Known::default()).unwrap().unwrap().workflow;
+            is_read_back(&blocks(&workflow).to_string());
+        }
+    }
+
+    /// A file with every type of node and every field of theirs.
+    #[test]
+    fn every_field_of_a_file_is_read_back_as_it_was() {
+        is_read_back(
+            r#"
+workflow: all
+version: 3
+about: Everything
+input: {type: object, properties: {topic: {type: string}}}
+state:
+  list: {schema: {type: array}, reduce: append, initial: []}
+  word: {schema: {type: string}}
+output: {list: "{{ state.list }}"}
+limits: {steps: 100, visits: 7, deadline: 2h}
+start: model
+nodes:
+  model: {type: model, title: Asks, prompt: "Say {{ input.topic }}", system: short, model: small, reply: {type: object}, write: {word: "{{ reply.x }}"}, on_error: tool, retry: {max_attempts: 2}, next: tool}
+  tool: {type: tool, tool: echo, args: {a: 1}, next: [{when: "state.word == 'x'", to: here}, {to: named}]}
+  here: {type: agent, task: do it, tools: [echo], next: named}
+  named: {type: agent, agent: helper, task: do it, next: below}
+  below: {type: workflow, workflow: react, input: {goal: x}, next: ask}
+  ask: {type: human, ask: Which?, form: [{key: size, label: Size, type: number, min: 1, required: true, description: a number, default: 2}], deadline: {after: 1d, then: check}, next: check}
+  check: {type: plan_check, ask: "Sure?", deadline: {after: 90s, then: end}, next: paid}
+  paid: {type: event, event: paid, match: "event.data.x == 1", timeout: {after: 500ms, then: both}, write: {list: "{{ event.data }}"}, next: both}
+  both: {type: parallel, branches: {a: one, b: two}, join: {at_least: 1}, on_error: each, next: each}
+  one: {type: set, write: {list: 1}}
+  two: {type: wait, for: 10s}
+  each: {type: map, over: "[1, 2]", as: row, do: row, max_parallel: 2, max_items: 9, collect: {list: "{{ row }}"}, join: any, next: until}
+  row: {type: tool, tool: echo, args: {row: "{{ row }}"}}
+  until: {type: wait, until: "2030-01-01T00:00:00Z", next: choice}
+  choice: {type: branch, next: [{when: "state.list | length > 3", to: good}, {to: bad}]}
+  good: {type: end, output: {word: "{{ state.word }}"}}
+  bad: {type: end, fail: "no {{ state.word }}"}
+"#,
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_drawn_workflow_is_read_back_as_it_was(
+            choices in proptest::collection::vec(any::<u32>(), 0..60),
+        ) {
+            is_read_back(&drawn_file(&choices).to_string());
+        }
+    }
+}
