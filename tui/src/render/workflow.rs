@@ -20,7 +20,13 @@ const NAMED: usize = 3;
 /// Returns the line of a workflow's place.
 #[must_use]
 pub fn line(style: &Style, workflow: &WorkflowView) -> Line {
-    let WorkflowView { name, version, digest: _, limits, visits, current, nodes } = workflow;
+    let WorkflowView { name, version, digest: _, revision, limits, visits, current, nodes } =
+        workflow;
+    // A changed graph is no longer that of the version.
+    let version = &match revision {
+        0 => version.to_string(),
+        n => format!("{version}+{n}"),
+    };
     let steps = &limits.steps;
     let (tone, text) = if current.is_empty() {
         (Tone::Dim, style.say(Text::WorkflowOver { name, version, visits, steps }))
