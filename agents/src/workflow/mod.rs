@@ -11,6 +11,7 @@ pub mod expression;
 pub mod import;
 pub mod read;
 pub mod schema;
+pub mod shelf;
 pub mod shipped;
 mod template;
 pub mod testing;

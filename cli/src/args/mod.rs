@@ -62,8 +62,8 @@ pub(crate) use self::{
     webhooks::{HookArg, WebhooksCommand},
     worker::{CheckWorkerArgs, WorkerCommand},
     workflow::{
-        CheckWorkflowArgs, GraphArgs, GraphFormat, ImportArgs, ImportFrom, SimulateArgs,
-        WorkflowCommand, WorkflowFile,
+        CheckWorkflowArgs, DropWorkflowArgs, GraphArgs, GraphFormat, ImportArgs, ImportFrom,
+        RunWorkflowArgs, SetWorkflowArgs, SimulateArgs, WorkflowCommand, WorkflowStatsArgs,
     },
 };
 use crate::{

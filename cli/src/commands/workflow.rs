@@ -1,8 +1,10 @@
-//! `workflow`: checks, outlines, draws, simulates and imports workflow files without a server, and
-//! draws the workflows of jobs.
+//! `workflow`: checks, outlines, draws, simulates and imports workflow files without a server, stores
+//! and runs them by name, and draws and sums up the workflows of jobs.
 
 mod import;
 mod simulate;
+mod stats;
+mod stored;
 
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
@@ -19,7 +21,7 @@ use serde::{Serialize, Serializer};
 
 use crate::{
     agents,
-    args::{CheckWorkflowArgs, Global, GraphArgs, GraphFormat, WorkflowCommand, WorkflowFile},
+    args::{CheckWorkflowArgs, Global, GraphArgs, GraphFormat, WorkflowCommand},
     connect,
     exit::Exit,
     failure::{CliError, Outcome},
@@ -29,13 +31,20 @@ use crate::{
     words::Text,
 };
 
+pub(super) use self::stored::{Chosen, chosen};
+
 /// Time limit for reaching a front door that knows the registered tools.
 const LOOK: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(global: &Global, output: Output, command: WorkflowCommand) -> Outcome {
     match command {
         WorkflowCommand::Check(args) => Box::pin(check(global, output, &args)).await,
-        WorkflowCommand::Show(args) => show(output, &args),
+        WorkflowCommand::Show(args) => stored::show(global, output, &args.file).await,
+        WorkflowCommand::Ls => stored::ls(global, output).await,
+        WorkflowCommand::Set(args) => stored::set(global, output, args).await,
+        WorkflowCommand::Drop(args) => stored::drop(global, output, args).await,
+        WorkflowCommand::Run(args) => stored::start(global, output, *args).await,
+        WorkflowCommand::Stats(args) => stats::run(global, output, args).await,
         WorkflowCommand::Graph(args) => graph(global, output, args).await,
         WorkflowCommand::Simulate(args) => Box::pin(simulate::run(global, output, &args)).await,
         WorkflowCommand::Import(args) => import::run(output, &args),
@@ -140,14 +149,11 @@ fn valid(file: &Path) -> Result<proto::workflow::Workflow, CliError> {
     })
 }
 
-fn show(output: Output, args: &WorkflowFile) -> Outcome {
-    let workflow = valid(&args.file)?;
-    output.one(&workflow, workflow.name.as_str(), |style| render::outline(style, &workflow))
-}
-
 async fn graph(global: &Global, output: Output, args: GraphArgs) -> Outcome {
     let (workflow, marks) = match (&args.file, &args.job) {
-        (Some(file), _) => (valid(file)?, Marks::default()),
+        (Some(file), _) => {
+            (stored::definition(global, output, file).await?, Marks::default())
+        }
         (None, Some(named)) => {
             let client = connect::client(global, output).await?;
             let job = connect::job(&client, named).await?.job;

@@ -26,8 +26,8 @@ impl Flow {
     /// Returns the submission of the flow's job.
     pub(super) fn submission(&self) -> Submit {
         let input = serde_json::from_str(self.input).unwrap();
-        let (source, workflows) = (self.source.to_owned(), BTreeMap::new());
-        let workflow = Some(SubmitWorkflow { source, input, workflows });
+        let source = Some(self.source.to_owned());
+        let workflow = Some(SubmitWorkflow { source, input, ..SubmitWorkflow::default() });
         Submit { workflow, ..Submit::goal("run a workflow") }
     }
 }
