@@ -244,7 +244,10 @@ mod tests {
     #[test]
     fn jobs_are_summed_up_by_workflow_and_visits_by_node() {
         let mut sums = Sums::default();
-        sums.add(JobState::Working, &graph(vec![visit(1, Some(3), "completed"), visit(2, None, "running")]));
+        sums.add(
+            JobState::Working,
+            &graph(vec![visit(1, Some(3), "completed"), visit(2, None, "running")]),
+        );
         sums.add(JobState::Failed, &graph(vec![visit(1, Some(20), "failed")]));
         let stats = sums.stats();
         let [ticket] = stats.as_slice() else { panic!("{stats:?}") };

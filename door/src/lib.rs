@@ -50,8 +50,8 @@ use proto::{
     budget::Price,
     door::{
         self, About, AgentRevisions, Batch, Count, Dead, Download, DropAgent, DropWorkflow, Get,
-        GetAbout, GetCrew, GetGraph, GetTools, GetUsage, List, Preview, RefusedTool, SendSignal, Server,
-        SetAgent, SetWorkflow, Submit, Tools, Upload, Verb,
+        GetAbout, GetCrew, GetGraph, GetTools, GetUsage, List, Preview, RefusedTool, SendSignal,
+        Server, SetAgent, SetWorkflow, Submit, Tools, Upload, Verb,
     },
     error::Failure,
     id::ToolName,

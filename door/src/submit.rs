@@ -52,9 +52,8 @@ impl Answers<door::Submit> for Door {
                 planned::plan(submitted, plan, &self.registry, &self.schemas)?;
             }
             Some(Given::Workflow(workflow)) => {
-                self.workflows.look(|shelf| {
-                    workflow::adopt(submitted, workflow, &self.registry, shelf)
-                })?;
+                self.workflows
+                    .look(|shelf| workflow::adopt(submitted, workflow, &self.registry, shelf))?;
             }
         }
         if has_agents {

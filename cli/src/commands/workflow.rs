@@ -151,9 +151,7 @@ fn valid(file: &Path) -> Result<proto::workflow::Workflow, CliError> {
 
 async fn graph(global: &Global, output: Output, args: GraphArgs) -> Outcome {
     let (workflow, marks) = match (&args.file, &args.job) {
-        (Some(file), _) => {
-            (stored::definition(global, output, file).await?, Marks::default())
-        }
+        (Some(file), _) => (stored::definition(global, output, file).await?, Marks::default()),
         (None, Some(named)) => {
             let client = connect::client(global, output).await?;
             let job = connect::job(&client, named).await?.job;

@@ -78,7 +78,8 @@ impl<'a> Below<'a> {
         let Some(source) = self.sources.text(name) else {
             return Err(unknown(self.sources.shelf, name, Code::InvalidRequest, &field));
         };
-        let workflow = read(&field, source, known).map_err(|mistakes| wrong(&mistakes, &field))?.workflow;
+        let workflow =
+            read(&field, source, known).map_err(|mistakes| wrong(&mistakes, &field))?.workflow;
         if workflow.name != *name {
             let why = Text::WorkflowNamed { name: &workflow.name };
             return Err(Failure::about(Code::InvalidRequest, &field, why));

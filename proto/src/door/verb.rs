@@ -8,10 +8,11 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
     About, AgentChanged, AgentHistory, AgentList, AgentRevisions, Agents, AnswerTaken, Batch,
-    Batched, Count, Counted, Crew, Dead, DeadLetters, Download, Downloaded, DropAgent, DropWorkflow, Get,
-    GetAbout, GetCrew, GetGraph, GetTools, GetUsage, GiveAnswer, Inbox, InboxPage, Link, Linked,
-    List, Listed, Preview, Previewed, Redeem, Redeemed, Role, SendSignal, SetAgent, SetWorkflow, Signaled,
-    Submit, Submitted, Tools, Unlink, Unlinked, Upload, Uploaded, UsageReport, Watch, Watched, WorkflowChanged, WorkflowList, Workflows,
+    Batched, Count, Counted, Crew, Dead, DeadLetters, Download, Downloaded, DropAgent,
+    DropWorkflow, Get, GetAbout, GetCrew, GetGraph, GetTools, GetUsage, GiveAnswer, Inbox,
+    InboxPage, Link, Linked, List, Listed, Preview, Previewed, Redeem, Redeemed, Role, SendSignal,
+    SetAgent, SetWorkflow, Signaled, Submit, Submitted, Tools, Unlink, Unlinked, Upload, Uploaded,
+    UsageReport, Watch, Watched, WorkflowChanged, WorkflowList, Workflows,
 };
 use crate::{view::JobView, workflow::WorkflowGraph};
 

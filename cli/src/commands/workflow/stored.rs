@@ -70,8 +70,9 @@ pub(super) async fn show(global: &Global, output: Output, given: &Path) -> Outco
     let name = match chosen(given)? {
         Chosen::File(file) => {
             let workflow = super::valid(&file)?;
-            return output
-                .one(&workflow, workflow.name.as_str(), |style| outline::outline(style, &workflow));
+            return output.one(&workflow, workflow.name.as_str(), |style| {
+                outline::outline(style, &workflow)
+            });
         }
         Chosen::Named(name) => name,
     };

@@ -74,7 +74,10 @@ mod tests {
         let node = |n: usize| NodeId::new(format!("n{n}")).unwrap();
         for n in 0..NODES_NAMED_MAX {
             let (first, second) = named.labels(&workflow(n / 10), &node(n));
-            assert_eq!((first.as_str(), second.as_str()), (&*format!("w{}", n / 10), &*format!("n{n}")));
+            assert_eq!(
+                (first.as_str(), second.as_str()),
+                (&*format!("w{}", n / 10), &*format!("n{n}"))
+            );
         }
         let (first, second) = named.labels(&workflow(0), &node(NODES_NAMED_MAX));
         assert_eq!((first.as_str(), second.as_str()), (OTHER, OTHER));

@@ -1,7 +1,5 @@
 //! The jobs that run workflows: each type of node, and each way to leave one.
 
-use std::collections::BTreeMap;
-
 use proto::{
     door::{Submit, SubmitWorkflow},
     point::Order,
