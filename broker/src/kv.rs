@@ -1,5 +1,5 @@
 //! Small shared values with compare-and-set: the tool registry, the inbox, the task list, the jobs
-//! of conversations, agents.
+//! of conversations, agents, workflows.
 
 use std::{fmt, time::Duration};
 

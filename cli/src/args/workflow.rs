@@ -43,8 +43,8 @@ pub(crate) struct CheckWorkflowArgs {
 }
 
 const CHECK_HELP: &str = "\
-Files may name each other and built-in workflows. Names of tools are compared with the registered \
-ones if a server can be reached. Exit code 0 if all files are valid, 2 otherwise.
+Files may name each other and built-in workflows. Names of tools and workflows are compared with those \
+of the server if one can be reached. Exit code 0 if all files are valid, 2 otherwise.
 
 Examples:
   callboard workflow check examples/workflows/ticket.yaml

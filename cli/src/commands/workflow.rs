@@ -16,7 +16,12 @@ use ::agents::{
         shipped,
     },
 };
-use proto::{door::GetGraph, id::AgentName, tool::ToolSpec, workflow::WorkflowName};
+use proto::{
+    door::{GetGraph, Workflows},
+    id::AgentName,
+    tool::ToolSpec,
+    workflow::WorkflowName,
+};
 use serde::{Serialize, Serializer};
 
 use crate::{
@@ -76,14 +81,15 @@ async fn check(global: &Global, output: Output, args: &CheckWorkflowArgs) -> Out
         files.push((file.display().to_string(), text(file)?));
     }
     let names = agent_names(global)?;
-    let tools = registered(global, output).await;
-    let alone = Known::of(&tools, names.clone(), shipped::names());
+    let (tools, stored) = registered(global, output).await;
+    let others = || shipped::names().chain(stored.iter().cloned());
+    let alone = Known::of(&tools, names.clone(), others());
     let named: BTreeSet<WorkflowName> = files
         .iter()
         .filter_map(|(place, text)| read(place, text, &alone).ok())
         .map(|checked| checked.workflow.name)
         .collect();
-    let known = Known::of(&tools, names, shipped::names().chain(named));
+    let known = Known::of(&tools, names, others().chain(named));
     let checked: Vec<Checked> =
         files.iter().map(|(place, text)| one(place, read(place, text, &known))).collect();
     let is_wrong = checked.iter().any(|one| !one.mistakes.is_empty());
@@ -125,11 +131,16 @@ fn agent_names(global: &Global) -> Result<Vec<AgentName>, CliError> {
     Ok(catalogue.names().cloned().collect())
 }
 
-/// Returns the registered tools; none when no server can be reached.
-async fn registered(global: &Global, output: Output) -> Vec<ToolSpec> {
+/// Returns the registered tools and the names of the server's workflows; none when no server can be
+/// reached.
+async fn registered(global: &Global, output: Output) -> (Vec<ToolSpec>, Vec<WorkflowName>) {
     let asked = async {
         let client = connect::client(global, output.quiet()).await.ok()?.with_retries(None);
-        Some(client.tools().await.ok()?.tools)
+        let tools = client.tools().await.ok()?.tools;
+        // An older server knows no workflows by name.
+        let stored = client.call(&Workflows::default()).await.map(|list| list.workflows);
+        let names = stored.into_iter().flatten().map(|entry| entry.name).collect();
+        Some((tools, names))
     };
     tokio::time::timeout(LOOK, asked).await.ok().flatten().unwrap_or_default()
 }

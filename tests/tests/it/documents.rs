@@ -51,24 +51,9 @@ const PROVED: &[Proof] = &[
         marker: r#"&["workflow", "set", &file, "--expect", "0"]"#,
     },
     Proof {
-        command: "callboard workflow ls",
-        file: "tests/tests/it/named_workflows.rs",
-        marker: r#"&["workflow", "ls"]"#,
-    },
-    Proof {
         command: r#"callboard workflow run sort --input '{"goal":"where is it?"}'"#,
         file: "tests/tests/it/named_workflows.rs",
         marker: r##"&["workflow", "run", "sort", "--input", r#"{"goal":"where is it?"}"#"##,
-    },
-    Proof {
-        command: "callboard workflow show sort",
-        file: "tests/tests/it/named_workflows.rs",
-        marker: r#"&["workflow", "show", "sort"]"#,
-    },
-    Proof {
-        command: "callboard workflow drop sort",
-        file: "tests/tests/it/named_workflows.rs",
-        marker: r#"&["workflow", "drop", "sort"]"#,
     },
     Proof {
         command: "callboard workflow stats sort",
