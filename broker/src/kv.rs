@@ -1,5 +1,5 @@
 //! Small shared values with compare-and-set: the tool registry, the inbox, the task list, the jobs
-//! of conversations, agents.
+//! of conversations, agents, workflows.
 
 use std::{fmt, time::Duration};
 
@@ -36,6 +36,8 @@ pub enum Bucket {
     Links,
     /// MCP servers and tools that a person trusts, by the server's name.
     Mcp,
+    /// Workflows stored while the installation runs, by name, as YAML.
+    Workflows,
 }
 
 impl Bucket {
@@ -60,6 +62,7 @@ impl Bucket {
             Self::Agents => Text::Agents,
             Self::Links => Text::Links,
             Self::Mcp => Text::Mcp,
+            Self::Workflows => Text::Workflows,
         };
         text.text(language)
     }

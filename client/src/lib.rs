@@ -12,6 +12,7 @@ pub mod session;
 mod settled;
 pub mod spans;
 mod watch;
+pub mod workflow_stats;
 
 use std::{sync::Arc, time::Duration};
 

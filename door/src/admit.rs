@@ -49,6 +49,14 @@ pub(super) struct Admitted {
     pub(super) files: Vec<SubmitFile>,
 }
 
+impl Admitted {
+    /// Returns `true` if the submission depends on registered tools or stored workflows.
+    pub(super) fn depends(&self) -> bool {
+        let mut callees = self.submitted.agents.values();
+        self.given.is_some() || callees.any(|callee| callee.agent.workflow.is_some())
+    }
+}
+
 /// The work of a job in the words of its submitter, not yet checked.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Given {
@@ -56,7 +64,7 @@ pub(super) enum Given {
     Call(DirectCall),
     /// A plan, as planners write plans.
     Plan(Value),
-    /// A workflow, as a file.
+    /// A workflow, as a file or by its name.
     Workflow(SubmitWorkflow),
 }
 
@@ -87,6 +95,9 @@ pub(super) fn submission(
         narrow(&mut agent, &mut agents, only)?;
     }
     let Submit { id, conversation, call, plan, workflow, files, labels, output, .. } = request;
+    let has_other_work = call.is_some() || plan.is_some() || workflow.is_some();
+    let of_agent = agent.workflow.is_some() && !has_other_work;
+    let workflow = workflow.or_else(|| of_agent.then(SubmitWorkflow::default));
     let conversation = conversation.map(|id| Conversation { id, earlier: Vec::new(), omitted: 0 });
     let by_request = output.is_some();
     let mut submitted = Submitted {
@@ -282,7 +293,7 @@ fn callees(agent: &Agent, agents: &Catalogue, prices: &ByModel<Price>) -> Result
         let callee = named(&name, agents).map_err(at)?;
         wanted.extend(callee.agents.iter().map(|sub| sub.name.clone()));
         let about = agents.entry(&name).map(|entry| entry.about).unwrap_or_default();
-        found.insert(name, Callee { about, agent: callee });
+        found.insert(name, Callee { about, agent: callee, workflow: None });
         if found.len() > limits::SUB_AGENTS_MAX {
             let why = Text::TooManyAgents { max: &limits::SUB_AGENTS_MAX };
             return Err(Failure::about(Code::TooLarge, "agent.agents", why));

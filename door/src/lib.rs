@@ -7,6 +7,7 @@
 mod admit;
 pub mod agents;
 mod batch;
+mod bucket;
 mod conversation;
 mod count;
 mod dead_letters;
@@ -38,6 +39,7 @@ mod truncate;
 mod usage;
 mod watch;
 mod workflow;
+pub mod workflows;
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -47,9 +49,9 @@ use broker::{Broker, clock::Clock};
 use proto::{
     budget::Price,
     door::{
-        self, About, AgentRevisions, Batch, Count, Dead, Download, DropAgent, Get, GetAbout,
-        GetCrew, GetGraph, GetTools, GetUsage, List, Preview, RefusedTool, SendSignal, Server,
-        SetAgent, Submit, Tools, Upload, Verb,
+        self, About, AgentRevisions, Batch, Count, Dead, Download, DropAgent, DropWorkflow, Get,
+        GetAbout, GetCrew, GetGraph, GetTools, GetUsage, List, Preview, RefusedTool, SendSignal,
+        Server, SetAgent, SetWorkflow, Submit, Tools, Upload, Verb,
     },
     error::Failure,
     id::ToolName,
@@ -70,6 +72,7 @@ use self::{
     quota::Quota,
     surroundings::Observer,
     watch::{Hub, Slots},
+    workflows::Workflows,
 };
 
 /// Usual value of [`DoorParts::watch_bytes`].
@@ -82,6 +85,8 @@ pub struct DoorParts {
     pub broker: Broker,
     /// Agents that submissions may name. A submission without an agent gets `default`.
     pub agents: Agents,
+    /// Workflows that submissions, agents and nodes may name.
+    pub workflows: Workflows,
     /// Prices of the configured models, for budgets of money.
     pub prices: ByModel<Price>,
     /// Users and their roles.
@@ -106,6 +111,7 @@ pub struct DoorParts {
 pub struct Door {
     broker: Broker,
     agents: Agents,
+    workflows: Workflows,
     prices: ByModel<Price>,
     clock: Arc<dyn Clock>,
     people: People,
@@ -130,6 +136,7 @@ impl Door {
             index: Index::default(),
             broker: parts.broker,
             agents: parts.agents,
+            workflows: parts.workflows,
             prices: parts.prices,
             people: parts.people,
             quota: Quota::new(parts.submits_per_minute, Arc::clone(&parts.clock)),
@@ -235,6 +242,9 @@ impl Service for Door {
             Verb::SetAgent => call.answer::<SetAgent>(people, self).await,
             Verb::DropAgent => call.answer::<DropAgent>(people, self).await,
             Verb::AgentRevisions => call.answer::<AgentRevisions>(people, self).await,
+            Verb::Workflows => call.answer::<door::Workflows>(people, self).await,
+            Verb::SetWorkflow => call.answer::<SetWorkflow>(people, self).await,
+            Verb::DropWorkflow => call.answer::<DropWorkflow>(people, self).await,
             Verb::Upload => call.answer::<Upload>(people, self).await,
             Verb::Download => call.answer::<Download>(people, self).await,
             Verb::Inbox | Verb::Answer | Verb::Link | Verb::Unlink | Verb::Redeem => {

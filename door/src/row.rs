@@ -96,6 +96,7 @@ fn unfolded(first: &Entry) -> Option<JobSummary> {
         sub_status: Some(SubStatus::Poisoned),
         goal: headline::goal(&submitted.goal),
         agent: submitted.agent.name,
+        workflow: submitted.workflow.map(|run| run.definition.name),
         labels: submitted.labels,
         conversation: submitted.conversation.map(|conversation| conversation.id),
         parent: submitted.parent.map(|parent| parent.job),

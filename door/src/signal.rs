@@ -134,11 +134,14 @@ impl Door {
             }
             Order::EditGraph { base, edits } => {
                 let job = fold::whole(id, entries)?;
-                workflow::edited(&job, base, &edits, &self.registry)?
+                self.workflows
+                    .look(|shelf| workflow::edited(&job, base, &edits, &self.registry, shelf))?
             }
             Order::Migrate { base, source, workflows } => {
                 let job = fold::whole(id, entries)?;
-                workflow::migrated(&job, base, (&source, &workflows), &self.registry)?
+                let files = (source.as_str(), &workflows);
+                self.workflows
+                    .look(|shelf| workflow::migrated(&job, base, files, &self.registry, shelf))?
             }
             Order::RollBack { .. } | Order::Restart { .. } | Order::Recover { .. } => {
                 let found = fold::apart(id, || {

@@ -28,8 +28,8 @@ impl Answers<door::Submit> for Door {
         let mut admitted = self
             .agents
             .look(|agents| admit::submission(&call.payload, agents, &self.prices, by))?;
-        // The registry may have changed since the first of two equal submissions.
-        if let (Some(job), Some(_)) = (&admitted.id, &admitted.given)
+        // Tools and workflows may have changed since the first of two equal submissions.
+        if let (Some(job), true) = (&admitted.id, admitted.depends())
             && let Some(first) = self.broker.log.first(job).await?
         {
             return self.attached(job.clone(), &first, &admitted.submitted.digest);
@@ -39,7 +39,8 @@ impl Answers<door::Submit> for Door {
             self.usable_outputs(&admitted.submitted, admitted.has_output)?;
         }
         let (given, submitted) = (admitted.given.take(), &mut admitted.submitted);
-        if admitted.fork.is_none() && !matches!(given, Some(Given::Call(_))) {
+        let has_agents = admitted.fork.is_none() && !matches!(given, Some(Given::Call(_)));
+        if has_agents {
             admit::like_a_tool(submitted, &self.tool_names())?;
         }
         match given {
@@ -51,8 +52,13 @@ impl Answers<door::Submit> for Door {
                 planned::plan(submitted, plan, &self.registry, &self.schemas)?;
             }
             Some(Given::Workflow(workflow)) => {
-                workflow::adopt(submitted, workflow, &self.registry)?;
+                self.workflows
+                    .look(|shelf| workflow::adopt(submitted, workflow, &self.registry, shelf))?;
             }
+        }
+        if has_agents {
+            self.workflows
+                .look(|shelf| workflow::of_sub_agents(submitted, &self.registry, shelf))?;
         }
         let job = match admitted.id {
             Some(id) => id,

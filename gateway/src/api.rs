@@ -15,6 +15,7 @@ mod openapi;
 mod plans;
 mod questions;
 mod route;
+mod workflows;
 
 use std::sync::LazyLock;
 
@@ -38,7 +39,7 @@ use proto::{
     limits,
     point::{Fork, Point},
     view::JobView,
-    workflow::WorkflowGraph,
+    workflow::{WorkflowGraph, WorkflowName},
 };
 use serde_json::json;
 
@@ -66,6 +67,7 @@ fn routes() -> Vec<Route> {
         of_logs_and_files(),
         of_questions(),
         of_agents(),
+        of_workflows(),
         of_the_installation(),
         of_bridges(),
     ];
@@ -227,6 +229,30 @@ fn of_agents() -> Vec<Route> {
             .verb(Verb::AgentRevisions)
             .param::<u64>("revision")
             .replies::<door::AgentHistory>(OK),
+    ]
+}
+
+fn of_workflows() -> Vec<Route> {
+    vec![
+        Route::get("/v1/workflows", workflows::list)
+            .verb(Verb::Workflows)
+            .param::<WorkflowName>("name")
+            .replies::<door::WorkflowList>(OK),
+        Route::get("/v1/workflows/{workflow}", workflows::show)
+            .verb(Verb::Workflows)
+            .replies::<door::WorkflowList>(OK),
+        Route::put("/v1/workflows/{workflow}", workflows::set)
+            .verb(Verb::SetWorkflow)
+            .param::<Switch>("check")
+            .conditional()
+            .body::<door::SetWorkflow>(json!({
+                "text": "workflow: greet\nstart: hello\nnodes: {hello: {type: model, prompt: Say hello., reply: {type: object}}}",
+            }))
+            .replies::<door::WorkflowChanged>(OK),
+        Route::delete("/v1/workflows/{workflow}", workflows::drop)
+            .verb(Verb::DropWorkflow)
+            .conditional()
+            .replies::<door::WorkflowChanged>(OK),
     ]
 }
 

@@ -324,6 +324,9 @@ impl Service for InboxService {
             | Verb::SetAgent
             | Verb::DropAgent
             | Verb::AgentRevisions
+            | Verb::Workflows
+            | Verb::SetWorkflow
+            | Verb::DropWorkflow
             | Verb::Upload
             | Verb::Download
             | Verb::Preview

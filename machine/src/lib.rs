@@ -76,7 +76,7 @@ pub use self::{
     decide::{Arm, Next},
     effects::{Effects, Repeated},
     failure::before_failure,
-    graph::EventRefusal,
+    graph::{EndedVisit, EventRefusal},
     outbox::Tell,
     questions::QuestionStatus,
     replay::{Replay, replay, rollback_target},

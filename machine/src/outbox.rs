@@ -142,7 +142,11 @@ impl Job {
             agents: callees.map(|all| family::reachable(&spawn.agent, all)).unwrap_or_default(),
             forked: None,
             plan: None,
-            workflow: spawn.workflow.as_ref().and_then(|sub| open.sub_run(sub)).map(Box::new),
+            workflow: match &spawn.workflow {
+                Some(sub) => open.sub_run(sub),
+                None => open.callee_run(spawn),
+            }
+            .map(Box::new),
             files: open.brief.files.clone(),
             labels: open.brief.labels.clone(),
             rules: open.brief.rules,

@@ -96,6 +96,7 @@ impl Job {
             sub_status,
             goal: headline::goal(&open.brief.goal),
             agent: open.brief.agent.name.clone(),
+            workflow: open.workflow_name().cloned(),
             labels: open.brief.labels.clone(),
             conversation: open.conversation_id(),
             parent: open.family.parent().map(|parent| parent.job.clone()),

@@ -16,6 +16,7 @@ mod preview;
 mod role;
 mod usage;
 mod verb;
+mod workflows;
 
 use std::{collections::BTreeMap, fmt};
 
@@ -42,6 +43,9 @@ pub use self::{
     role::Role,
     usage::{DaySpent, GetUsage, JobSpent, NameSpent, UsageReport},
     verb::{Request, Server, Verb, VerbSpec},
+    workflows::{
+        DropWorkflow, SetWorkflow, WorkflowChanged, WorkflowEntry, WorkflowList, Workflows,
+    },
 };
 use crate::{
     agent::Agent,
@@ -115,18 +119,28 @@ pub struct Submit {
     pub output: Option<OutputSchema>,
 }
 
-/// A workflow and its input.
+/// A workflow and its input. It has a file or a name; without both, it is the workflow of the agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubmitWorkflow {
     /// Workflow file, in YAML; at most 256 KiB.
-    pub source: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Name of a workflow of the bucket or of the program. The job keeps its present definition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<WorkflowName>,
     /// Input: a JSON object that fits the workflow's schema; empty when absent.
     #[serde(default = "empty")]
     pub input: Value,
     /// Files of the workflows that nodes run as child jobs, by name; each is at most 256 KiB.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub workflows: BTreeMap<WorkflowName, String>,
+}
+
+impl Default for SubmitWorkflow {
+    fn default() -> Self {
+        Self { source: None, name: None, input: empty(), workflows: BTreeMap::new() }
+    }
 }
 
 /// A tool call that a user requests by name.

@@ -267,6 +267,12 @@ impl From<crate::id::InvalidId> for Failure {
     }
 }
 
+impl From<crate::workflow::InvalidName> for Failure {
+    fn from(invalid: crate::workflow::InvalidName) -> Self {
+        Self::composed(Code::InvalidId, &invalid.words())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,6 +16,7 @@ use crate::{
     lang::Language,
     message::Usage,
     tool::{Approval, Effect, ToolSpec},
+    workflow::WorkflowRun,
 };
 
 messages::texts!(agents);
@@ -51,6 +52,9 @@ pub struct Callee {
     pub about: String,
     /// Policies of the agent.
     pub agent: Agent,
+    /// Workflow that the agent's jobs run in place of a plan; its input is that of each task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<Box<WorkflowRun>>,
 }
 
 /// The agents that a job and its descendants may delegate to, by name.
@@ -236,7 +240,11 @@ mod tests {
 
     fn named(name: &str, agents: &[&str]) -> Callee {
         let agent = serde_json::json!({"name": name, "agents": agents});
-        Callee { about: String::new(), agent: serde_json::from_value(agent).unwrap() }
+        Callee {
+            about: String::new(),
+            agent: serde_json::from_value(agent).unwrap(),
+            workflow: None,
+        }
     }
 
     #[test]

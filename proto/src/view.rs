@@ -27,7 +27,7 @@ use crate::{
     spent::Spent,
     step::StepState,
     why::Why,
-    workflow::WorkflowView,
+    workflow::{WorkflowName, WorkflowView},
 };
 
 /// The mark of a job that has seen content from outside, such as a web page.
@@ -355,6 +355,9 @@ pub struct JobSummary {
     pub goal: String,
     /// Name of the agent.
     pub agent: AgentName,
+    /// Workflow that the job runs; absent for a job with a plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<WorkflowName>,
     /// Labels of the job.
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
     pub labels: Labels,

@@ -11,7 +11,7 @@ use std::{
 
 use agents::catalogue::Catalogue;
 use broker::{Broker, clock::Clock, memory::VirtualClock};
-use door::{Door, DoorParts, agents::Agents};
+use door::{Door, DoorParts, agents::Agents, workflows::Workflows};
 use executor_actor::ExecutorActor;
 use interaction_actor::{InteractionActor, inbox_service::InboxService};
 use jiff::{SignedDuration, Timestamp};
@@ -145,6 +145,7 @@ impl Equipment {
             prices: agents::price::ByModel::default(),
             broker: self.broker.clone(),
             agents: Agents::fixed(self.agents()),
+            workflows: Workflows::built_in(),
             people: People::default(),
             submits_per_minute: None,
             watches: 16,

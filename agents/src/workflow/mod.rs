@@ -13,6 +13,7 @@ pub mod expression;
 pub mod import;
 pub mod read;
 pub mod schema;
+pub mod shelf;
 pub mod shipped;
 pub mod spell;
 mod template;

@@ -62,8 +62,9 @@ pub(crate) use self::{
     webhooks::{HookArg, WebhooksCommand},
     worker::{CheckWorkerArgs, WorkerCommand},
     workflow::{
-        ChangeArgs, CheckWorkflowArgs, GraphArgs, GraphFormat, ImportArgs, ImportFrom,
-        SimulateArgs, WorkflowCommand, WorkflowFile,
+        ChangeArgs, CheckWorkflowArgs, DropWorkflowArgs, GraphArgs, GraphFormat, ImportArgs,
+        ImportFrom, RunWorkflowArgs, SetWorkflowArgs, SimulateArgs, WorkflowCommand,
+        WorkflowStatsArgs,
     },
 };
 use crate::{

@@ -122,11 +122,12 @@ pub(crate) struct JobArgs {
     /// Plan to carry out, as JSON; @FILE reads a file [default: the planner writes it]
     #[arg(long, value_name = "JSON|@FILE")]
     pub(crate) plan: Option<String>,
-    /// Workflow file to run in place of a plan
-    #[arg(long, value_name = "FILE", conflicts_with = "plan")]
+    /// Workflow to run in place of a plan: a file, or a name that the server knows [default: that of
+    /// the agent, if it has one]
+    #[arg(long, value_name = "FILE|NAME", conflicts_with = "plan")]
     pub(crate) workflow: Option<PathBuf>,
     /// Input of the workflow, a JSON object; @FILE reads a file
-    #[arg(long, value_name = "JSON|@FILE", requires = "workflow")]
+    #[arg(long, value_name = "JSON|@FILE", conflicts_with = "plan")]
     pub(crate) input: Option<String>,
     /// JSON Schema of the result; @FILE reads a file [default: that of the agent]
     #[arg(long, value_name = "JSON|@FILE")]

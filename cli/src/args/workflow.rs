@@ -1,21 +1,34 @@
 //! Arguments of `workflow`.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand};
-use proto::point::Point;
+use proto::{id::JobId, label::Label, point::Point, workflow::WorkflowName};
+
+use super::{filter::FilterArgs, start::Waiting};
 
 /// `workflow`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkflowCommand {
     /// Check workflow files without a server
     Check(CheckWorkflowArgs),
-    /// Print the outline of a workflow file
+    /// Print the outline of a workflow file, or the file of a workflow that the server knows
     Show(WorkflowFile),
-    /// Print a workflow file, or the workflow of a job with its states, as a graph
+    /// List all workflows: built-in and of the bucket
+    #[command(visible_alias = "list")]
+    Ls,
+    /// Store a workflow in the bucket, for later jobs
+    Set(SetWorkflowArgs),
+    /// Remove a workflow from the bucket; the built-in one that it replaced is used again
+    Drop(DropWorkflowArgs),
+    /// Run a workflow as a job, and watch it to its end
+    Run(Box<RunWorkflowArgs>),
+    /// Print a workflow, or the workflow of a job with its states, as a graph
     Graph(GraphArgs),
     /// Run the cases of a workflow file without a server
     Simulate(SimulateArgs),
+    /// Sum up the jobs that run workflows: states, and failures and durations of nodes
+    Stats(WorkflowStatsArgs),
     /// Convert a graph of LangGraph or Dify to a workflow file
     Import(ImportArgs),
     /// Change the graph of a running job by edits
@@ -70,27 +83,120 @@ pub(crate) struct CheckWorkflowArgs {
 }
 
 const CHECK_HELP: &str = "\
-Files may name each other and built-in workflows. Names of tools are compared with the registered \
-ones if a server can be reached. Exit code 0 if all files are valid, 2 otherwise.
+Files may name each other and built-in workflows. Names of tools and workflows are compared with those \
+of the server if one can be reached. Exit code 0 if all files are valid, 2 otherwise.
 
 Examples:
   callboard workflow check examples/workflows/ticket.yaml
   callboard -o json workflow check examples/workflows/*.yaml";
 
-/// A workflow file.
+/// `workflow show`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct WorkflowFile {
+    /// Workflow file, or the name of a workflow that the server knows
+    #[arg(value_name = "FILE|NAME")]
+    pub(crate) file: PathBuf,
+}
+
+/// `workflow set`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = SET_HELP)]
+pub(crate) struct SetWorkflowArgs {
     /// Workflow file
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+    /// Check the workflow on the server; store nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Store only if this revision is still in force; 0 if the bucket must not have the workflow
+    #[arg(long, value_name = "REVISION")]
+    pub(crate) expect: Option<u64>,
 }
+
+const SET_HELP: &str = "\
+The name is that in the file. A workflow with mistakes is not stored. Running jobs keep the definitions \
+of their submissions.
+
+Examples:
+  callboard workflow set examples/workflows/ticket.yaml
+  callboard workflow run ticket --input '{\"ticket\":\"the app crashes\"}'";
+
+/// `workflow drop`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DropWorkflowArgs {
+    /// Name of the workflow
+    #[arg(value_name = "NAME")]
+    pub(crate) name: WorkflowName,
+    /// Remove only if this revision is still in force
+    #[arg(long, value_name = "REVISION")]
+    pub(crate) expect: Option<u64>,
+}
+
+/// `workflow run`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = RUN_HELP)]
+pub(crate) struct RunWorkflowArgs {
+    /// Name of a workflow that the server knows, or a workflow file
+    #[arg(value_name = "NAME|FILE")]
+    pub(crate) workflow: PathBuf,
+    /// Input of the workflow, a JSON object; @FILE reads a file
+    #[arg(long, value_name = "JSON|@FILE")]
+    pub(crate) input: Option<String>,
+    /// Goal of the job [default: the name of the workflow]
+    #[arg(long, value_name = "GOAL")]
+    pub(crate) goal: Option<String>,
+    /// Id and idempotency key of the job [default: a random id]
+    #[arg(long, value_name = "ID")]
+    pub(crate) id: Option<JobId>,
+    /// Agent whose policies hold: a name that the server knows, or @FILE
+    #[arg(long, value_name = "AGENT|@FILE")]
+    pub(crate) agent: Option<String>,
+    /// Label of the job; repeatable
+    #[arg(long = "label", value_name = "KEY=VALUE")]
+    pub(crate) labels: Vec<Label>,
+    /// Fail the job if it does not end within this time: 5m, 2h
+    #[arg(long, value_name = "TIME", value_parser = super::duration)]
+    pub(crate) deadline: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) waiting: Waiting,
+}
+
+const RUN_HELP: &str = "\
+`callboard run GOAL --workflow NAME|FILE` and `callboard submit` have further options of a job.
+
+Examples:
+  callboard workflow run ticket --input '{\"ticket\":\"the app crashes\"}'
+  callboard workflow run ./ticket.yaml --input @input.json --id ticket-7";
+
+/// `workflow stats`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = STATS_HELP)]
+pub(crate) struct WorkflowStatsArgs {
+    /// Workflow [default: all]
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<WorkflowName>,
+    /// Maximum number of jobs to read, the newest ones
+    #[arg(long, value_name = "NUMBER", default_value_t = 200, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) limit: u16,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+}
+
+const STATS_HELP: &str = "\
+The statistics are those of the jobs that the server still has. P50 and P95 are durations from the entry \
+of a visit to its end, waits for people included.
+
+Examples:
+  callboard workflow stats
+  callboard workflow stats ticket --since 7d --limit 1000
+  callboard -o json workflow stats ticket";
 
 /// `workflow graph`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = GRAPH_HELP)]
 pub(crate) struct GraphArgs {
-    /// Workflow file
-    #[arg(value_name = "FILE", required_unless_present = "job", conflicts_with = "job")]
+    /// Workflow file, or the name of a workflow that the server knows
+    #[arg(value_name = "FILE|NAME", required_unless_present = "job", conflicts_with = "job")]
     pub(crate) file: Option<PathBuf>,
     /// Job whose workflow is drawn, with the states and visits of its nodes
     #[arg(long, value_name = "JOB")]

@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use super::{
     attachments,
     watch::{Asking, Session},
+    workflow::{Chosen, chosen},
 };
 use crate::{
     args::{Global, JobArgs, SubmitArgs, Waiting},
@@ -111,9 +112,6 @@ fn plan(given: &str) -> Result<Value, CliError> {
 }
 
 fn workflow(job: &JobArgs) -> Result<Option<SubmitWorkflow>, CliError> {
-    let Some(file) = &job.workflow else { return Ok(None) };
-    let source = input::file("workflow", file, FILE_BYTES_MAX)?;
-    let workflows = beside(file, &source)?;
     let input = match &job.input {
         None => json!({}),
         Some(given) => {
@@ -122,7 +120,18 @@ fn workflow(job: &JobArgs) -> Result<Option<SubmitWorkflow>, CliError> {
                 .map_err(|e| CliError::input("input", Failure::from(e).message))?
         }
     };
-    Ok(Some(SubmitWorkflow { source, input, workflows }))
+    let choice = job.workflow.as_deref().map(chosen).transpose()?;
+    let rest = SubmitWorkflow { input, ..SubmitWorkflow::default() };
+    Ok(match choice {
+        Some(Chosen::File(file)) => {
+            let source = input::file("workflow", &file, FILE_BYTES_MAX)?;
+            let workflows = beside(&file, &source)?;
+            Some(SubmitWorkflow { source: Some(source), workflows, ..rest })
+        }
+        Some(Chosen::Named(name)) => Some(SubmitWorkflow { name: Some(name), ..rest }),
+        // The workflow of the agent.
+        None => job.input.is_some().then_some(rest),
+    })
 }
 
 /// Reads the workflows that the nodes of a file run, directly or through others: the file `NAME.yaml`

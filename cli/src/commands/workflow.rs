@@ -1,9 +1,11 @@
-//! `workflow`: checks, outlines, draws, simulates and imports workflow files without a server,
-//! draws the workflows of jobs, and changes their graphs.
+//! `workflow`: checks, outlines, draws, simulates and imports workflow files without a server, stores
+//! and runs them by name, draws and sums up the workflows of jobs, and changes their graphs.
 
 mod change;
 mod import;
 mod simulate;
+mod stats;
+mod stored;
 
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
@@ -15,12 +17,17 @@ use ::agents::{
         shipped,
     },
 };
-use proto::{door::GetGraph, id::AgentName, tool::ToolSpec, workflow::WorkflowName};
+use proto::{
+    door::{GetGraph, Workflows},
+    id::AgentName,
+    tool::ToolSpec,
+    workflow::WorkflowName,
+};
 use serde::{Serialize, Serializer};
 
 use crate::{
     agents,
-    args::{CheckWorkflowArgs, Global, GraphArgs, GraphFormat, WorkflowCommand, WorkflowFile},
+    args::{CheckWorkflowArgs, Global, GraphArgs, GraphFormat, WorkflowCommand},
     connect,
     exit::Exit,
     failure::{CliError, Outcome},
@@ -30,13 +37,20 @@ use crate::{
     words::Text,
 };
 
+pub(super) use self::stored::{Chosen, chosen};
+
 /// Time limit for reaching a front door that knows the registered tools.
 const LOOK: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(global: &Global, output: Output, command: WorkflowCommand) -> Outcome {
     match command {
         WorkflowCommand::Check(args) => Box::pin(check(global, output, &args)).await,
-        WorkflowCommand::Show(args) => show(output, &args),
+        WorkflowCommand::Show(args) => stored::show(global, output, &args.file).await,
+        WorkflowCommand::Ls => stored::ls(global, output).await,
+        WorkflowCommand::Set(args) => stored::set(global, output, args).await,
+        WorkflowCommand::Drop(args) => stored::drop(global, output, args).await,
+        WorkflowCommand::Run(args) => stored::start(global, output, *args).await,
+        WorkflowCommand::Stats(args) => stats::run(global, output, args).await,
         WorkflowCommand::Graph(args) => graph(global, output, args).await,
         WorkflowCommand::Simulate(args) => Box::pin(simulate::run(global, output, &args)).await,
         WorkflowCommand::Import(args) => import::run(output, &args),
@@ -70,14 +84,15 @@ async fn check(global: &Global, output: Output, args: &CheckWorkflowArgs) -> Out
         files.push((file.display().to_string(), text(file)?));
     }
     let names = agent_names(global)?;
-    let tools = registered(global, output).await;
-    let alone = Known::of(&tools, names.clone(), shipped::names());
+    let (tools, stored) = registered(global, output).await;
+    let others = || shipped::names().chain(stored.iter().cloned());
+    let alone = Known::of(&tools, names.clone(), others());
     let named: BTreeSet<WorkflowName> = files
         .iter()
         .filter_map(|(place, text)| read(place, text, &alone).ok())
         .map(|checked| checked.workflow.name)
         .collect();
-    let known = Known::of(&tools, names, shipped::names().chain(named));
+    let known = Known::of(&tools, names, others().chain(named));
     let checked: Vec<Checked> =
         files.iter().map(|(place, text)| one(place, read(place, text, &known))).collect();
     let is_wrong = checked.iter().any(|one| !one.mistakes.is_empty());
@@ -119,11 +134,16 @@ fn agent_names(global: &Global) -> Result<Vec<AgentName>, CliError> {
     Ok(catalogue.names().cloned().collect())
 }
 
-/// Returns the registered tools; none when no server can be reached.
-async fn registered(global: &Global, output: Output) -> Vec<ToolSpec> {
+/// Returns the registered tools and the names of the server's workflows; none when no server can be
+/// reached.
+async fn registered(global: &Global, output: Output) -> (Vec<ToolSpec>, Vec<WorkflowName>) {
     let asked = async {
         let client = connect::client(global, output.quiet()).await.ok()?.with_retries(None);
-        Some(client.tools().await.ok()?.tools)
+        let tools = client.tools().await.ok()?.tools;
+        // An older server knows no workflows by name.
+        let stored = client.call(&Workflows::default()).await.map(|list| list.workflows);
+        let names = stored.into_iter().flatten().map(|entry| entry.name).collect();
+        Some((tools, names))
     };
     tokio::time::timeout(LOOK, asked).await.ok().flatten().unwrap_or_default()
 }
@@ -143,14 +163,9 @@ fn valid(file: &Path) -> Result<proto::workflow::Workflow, CliError> {
     })
 }
 
-fn show(output: Output, args: &WorkflowFile) -> Outcome {
-    let workflow = valid(&args.file)?;
-    output.one(&workflow, workflow.name.as_str(), |style| render::outline(style, &workflow))
-}
-
 async fn graph(global: &Global, output: Output, args: GraphArgs) -> Outcome {
     let (workflow, marks) = match (&args.file, &args.job) {
-        (Some(file), _) => (valid(file)?, Marks::default()),
+        (Some(file), _) => (stored::definition(global, output, file).await?, Marks::default()),
         (None, Some(named)) => {
             let client = connect::client(global, output).await?;
             let job = connect::job(&client, named).await?.job;

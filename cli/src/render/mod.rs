@@ -35,3 +35,4 @@ pub(crate) mod samples;
 #[cfg(test)]
 mod snapshots;
 pub(crate) mod workflow;
+pub(crate) mod workflows;

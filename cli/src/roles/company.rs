@@ -9,7 +9,7 @@ use broker::{
     kv::{self, KvError},
 };
 use client::Client;
-use door::{Door, DoorParts, agents::Agents};
+use door::{Door, DoorParts, agents::Agents, workflows::Workflows};
 use executor_actor::ExecutorActor;
 use gateway::{GatewayActor, GatewayArgs, Listener};
 use interaction_actor::{InteractionActor, inbox_service::InboxService, restore::InboxRestorer};
@@ -228,7 +228,10 @@ impl Parts<'_> {
             Role::Door => {
                 let catalogue = agents::catalogue(self.config)?;
                 let open = || Agents::open(&self.broker, catalogue.clone());
-                Ok(vec![self.door(kv::reach(open, KvError::is_unavailable).await?)])
+                let agents = kv::reach(open, KvError::is_unavailable).await?;
+                let open = || Workflows::open(&self.broker);
+                let workflows = kv::reach(open, KvError::is_unavailable).await?;
+                Ok(vec![self.door(agents, workflows)])
             }
             Role::Gateway => {
                 Ok(self.listener.clone().map(|it| self.gateway(it)).into_iter().collect())
@@ -256,10 +259,11 @@ impl Parts<'_> {
         Child::actor("supervisor", || SupervisorActor, args)
     }
 
-    fn door(&self, agents: Agents) -> Child {
+    fn door(&self, agents: Agents, workflows: Workflows) -> Child {
         let door = Door::new(DoorParts {
             broker: self.broker.clone(),
             agents,
+            workflows,
             prices: self.config.model.prices(),
             people: self.people(),
             submits_per_minute: self.config.door.submits_per_minute,

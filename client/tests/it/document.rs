@@ -8,9 +8,10 @@ use std::path::Path;
 
 use proto::{
     door::{
-        AgentRevisions, Agents, Batch, Count, Dead, Download, DropAgent, Get, GetAbout, GetCrew,
-        GetGraph, GetTools, GetUsage, GiveAnswer, Inbox, Link, List, Preview, Redeem, Refusal,
-        Request, SendSignal, SetAgent, Submit, Unlink, Uploaded, Verb, VerbSpec, Watch,
+        AgentRevisions, Agents, Batch, Count, Dead, Download, DropAgent, DropWorkflow, Get,
+        GetAbout, GetCrew, GetGraph, GetTools, GetUsage, GiveAnswer, Inbox, Link, List, Preview,
+        Redeem, Refusal, Request, SendSignal, SetAgent, SetWorkflow, Submit, Unlink, Uploaded,
+        Verb, VerbSpec, Watch, Workflows,
     },
     error::Code,
     strict,
@@ -69,6 +70,9 @@ fn check(verb: Verb, half: Half, text: &str) {
         Verb::SetAgent => check_of::<SetAgent>(half, text),
         Verb::DropAgent => check_of::<DropAgent>(half, text),
         Verb::AgentRevisions => check_of::<AgentRevisions>(half, text),
+        Verb::Workflows => check_of::<Workflows>(half, text),
+        Verb::SetWorkflow => check_of::<SetWorkflow>(half, text),
+        Verb::DropWorkflow => check_of::<DropWorkflow>(half, text),
         Verb::Download => check_of::<Download>(half, text),
         // The request is the bytes of the piece.
         Verb::Upload => match half {

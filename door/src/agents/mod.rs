@@ -8,65 +8,41 @@
 mod history;
 mod verbs;
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::collections::{BTreeSet, HashMap};
 
 use agents::catalogue::{Catalogue, Stored};
 use broker::{
     Broker,
     kv::{Bucket, Change, KvError, Versioned},
 };
-use futures::StreamExt;
 use proto::{
     agent::{Agent, Layer},
     id::AgentName,
 };
-use tokio_util::task::AbortOnDropHandle;
 
 pub(super) use self::verbs::unknown;
+use crate::bucket::{Followed, Kept};
 
 /// Limit on the agents of the bucket. Further ones are skipped and logged.
 pub const AGENTS_MAX: usize = 1_000;
-/// Wait before a broken watch is opened again.
-const REOPEN: Duration = Duration::from_millis(500);
 
 /// All agents of the installation, kept current in memory. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Agents {
-    shared: Arc<Mutex<Catalogue>>,
-    _task: Option<Arc<AbortOnDropHandle<()>>>,
-}
+pub struct Agents(Followed<Catalogue>);
 
 impl Agents {
     /// Returns a set of agents that never changes.
     #[must_use]
     pub fn fixed(catalogue: Catalogue) -> Self {
-        Self { shared: Arc::new(Mutex::new(catalogue)), _task: None }
+        Self(Followed::fixed(catalogue))
     }
 
     /// Reads the bucket over `catalogue`, and follows it from then on.
     ///
     /// # Errors
     /// Returns an error if the bucket cannot be read at first. Later failures lead to a new read.
-    pub async fn open(broker: &Broker, mut catalogue: Catalogue) -> Result<Self, KvError> {
-        let mut changes = broker.kv.watch(Bucket::Agents).await?;
-        let stored = until_caught_up(&mut changes).await?;
-        fill(&mut catalogue, stored);
-        let shared = Arc::new(Mutex::new(catalogue));
-        let (kept, broker) = (Arc::clone(&shared), broker.clone());
-        let task = tokio::spawn(async move {
-            loop {
-                while let Some(Ok(change)) = changes.next().await {
-                    apply(&mut kept.lock().unwrap_or_else(PoisonError::into_inner), change);
-                }
-                tracing::debug!("the bucket of agents cannot be watched; reading it again");
-                changes = reopen(&broker, &kept).await;
-            }
-        });
-        Ok(Self { shared, _task: Some(Arc::new(AbortOnDropHandle::new(task))) })
+    pub async fn open(broker: &Broker, catalogue: Catalogue) -> Result<Self, KvError> {
+        Followed::open(broker, catalogue).await.map(Self)
     }
 
     /// Returns `true` if there is an agent of this name, usable or not.
@@ -77,24 +53,25 @@ impl Agents {
 
     /// Calls `look` with all agents.
     pub(crate) fn look<T>(&self, look: impl FnOnce(&Catalogue) -> T) -> T {
-        look(&self.shared.lock().unwrap_or_else(PoisonError::into_inner))
+        self.0.look(look)
     }
 
     /// Calls `look` with all agents, after the present value of one was read from the bucket.
     fn look_at<T>(&self, value: Option<Versioned>, look: impl FnOnce(&Catalogue) -> T) -> T {
-        let all = &mut self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(value) = value {
-            let name = agent_name(&value.key);
-            let known = name.and_then(|name| all.entry(&name)).and_then(|entry| entry.text);
-            if known.is_none_or(|text| text.as_bytes() != value.value) {
-                apply(all, Change::Put(value));
+        self.0.change(|all| {
+            if let Some(value) = value {
+                let name = agent_name(&value.key);
+                let known = name.and_then(|name| all.entry(&name)).and_then(|entry| entry.text);
+                if known.is_none_or(|text| text.as_bytes() != value.value) {
+                    all.apply(Change::Put(value));
+                }
             }
-        }
-        look(all)
+            look(all)
+        })
     }
 
     fn change(&self, change: impl FnOnce(&mut Catalogue)) {
-        change(&mut self.shared.lock().unwrap_or_else(PoisonError::into_inner));
+        self.0.change(change);
     }
 }
 
@@ -104,42 +81,40 @@ impl From<HashMap<AgentName, Agent>> for Agents {
     }
 }
 
-type Changes = futures::stream::BoxStream<'static, Result<Change, KvError>>;
+impl Kept for Catalogue {
+    const BUCKET: Bucket = Bucket::Agents;
 
-/// Returns every value that was present when the watch began.
-async fn until_caught_up(changes: &mut Changes) -> Result<Vec<(AgentName, Stored)>, KvError> {
-    let mut stored: Vec<(AgentName, Stored)> = Vec::new();
-    loop {
-        let (key, value) = match changes.next().await {
-            Some(Ok(Change::CaughtUp)) => return Ok(stored),
-            Some(Ok(Change::Put(put))) => (put.key, Some(Stored::Value(put.value.to_vec()))),
-            Some(Ok(Change::Foreign(key))) => (key, Some(Stored::Foreign)),
-            Some(Ok(Change::Deleted(key))) => (key, None),
-            Some(Err(error)) => return Err(error),
-            None => return Err(KvError::Unavailable("the watch ended".to_owned())),
-        };
-        let Some(name) = agent_name(&key) else { continue };
-        stored.retain(|(there, _)| *there != name);
-        stored.extend(value.map(|value| (name, value)));
+    fn fill(&mut self, present: Vec<Change>) {
+        let values = present.into_iter().filter_map(|change| {
+            let (name, value) = value_of(change)?;
+            Some((name, value?))
+        });
+        fill(self, values.collect());
+    }
+
+    fn apply(&mut self, change: Change) {
+        match value_of(change) {
+            Some((name, Some(value))) => {
+                follow(self, vec![(name.clone(), value)]);
+                warn(self, &name);
+            }
+            Some((name, None)) => {
+                self.remove(Layer::Bucket, &name);
+            }
+            None => {}
+        }
     }
 }
 
-/// Reads the whole bucket again, with retries. Agents that were deleted meanwhile are dropped.
-async fn reopen(broker: &Broker, kept: &Mutex<Catalogue>) -> Changes {
-    loop {
-        tokio::time::sleep(REOPEN).await;
-        let opened = match broker.kv.watch(Bucket::Agents).await {
-            Ok(mut changes) => match until_caught_up(&mut changes).await {
-                Ok(stored) => {
-                    fill(&mut kept.lock().unwrap_or_else(PoisonError::into_inner), stored);
-                    return changes;
-                }
-                Err(error) => error,
-            },
-            Err(error) => error,
-        };
-        tracing::warn!(error = %opened, "the bucket of agents cannot be watched; retrying");
-    }
+/// Returns the agent that changed, and its value unless it was deleted.
+fn value_of(change: Change) -> Option<(AgentName, Option<Stored>)> {
+    let (key, value) = match change {
+        Change::Put(put) => (put.key, Some(Stored::Value(put.value.to_vec()))),
+        Change::Foreign(key) => (key, Some(Stored::Foreign)),
+        Change::Deleted(key) => (key, None),
+        Change::CaughtUp => return None,
+    };
+    Some((agent_name(&key)?, value))
 }
 
 /// Replaces the agents of the bucket. An agent that was read before stays if its new value cannot
@@ -149,25 +124,6 @@ fn fill(catalogue: &mut Catalogue, stored: Vec<(AgentName, Stored)>) {
     catalogue.keep(Layer::Bucket, &names);
     follow(catalogue, stored);
     names.iter().for_each(|name| warn(catalogue, name));
-}
-
-fn apply(catalogue: &mut Catalogue, change: Change) {
-    let (key, value) = match change {
-        Change::Put(put) => (put.key, Some(Stored::Value(put.value.to_vec()))),
-        Change::Foreign(key) => (key, Some(Stored::Foreign)),
-        Change::Deleted(key) => (key, None),
-        Change::CaughtUp => return,
-    };
-    let Some(name) = agent_name(&key) else { return };
-    match value {
-        Some(value) => {
-            follow(catalogue, vec![(name.clone(), value)]);
-            warn(catalogue, &name);
-        }
-        None => {
-            catalogue.remove(Layer::Bucket, &name);
-        }
-    }
 }
 
 fn follow(catalogue: &mut Catalogue, stored: Vec<(AgentName, Stored)>) {

@@ -19,11 +19,12 @@ use proto::{
     id::AgentName,
     lang::Words,
     refusal::{Text, Warnings},
+    workflow::WorkflowName,
 };
 use runtime::service::{Answers, Asked};
 
 use super::history::{self, Author};
-use crate::{Door, output, presets, pricing};
+use crate::{Door, bucket::unavailable, output, presets, pricing};
 
 /// Attempts of a removal against others who write.
 const RACES_MAX: usize = 10;
@@ -146,6 +147,11 @@ impl Door {
         let mut warnings: Warnings = unannounced.iter().map(|tool| tool.text(None)).collect();
         if let Some(warning) = pricing::doubt(agent, &self.prices) {
             warnings.add(&warning);
+        }
+        let is_unknown = |name: &&WorkflowName| self.workflows.look(|all| all.text(name).is_none());
+        if let Some(name) = agent.workflow.as_ref().filter(is_unknown) {
+            let why = |language| Text::AgentWorkflowUnknown { name }.text(language);
+            warnings.add(&Words::new(why));
         }
         warnings
     }
@@ -334,9 +340,4 @@ fn shown(entry: Entry, whole: Option<Option<u64>>) -> AgentEntry {
 
 fn told(mistakes: &Mistakes) -> Vec<String> {
     mistakes.0.iter().map(ToString::to_string).collect()
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "it is what map_err hands out")]
-fn unavailable(error: KvError) -> Failure {
-    Failure::new(Code::Unavailable, error.to_string())
 }

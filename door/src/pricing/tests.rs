@@ -112,7 +112,8 @@ fn a_sub_agent_pays_the_price_of_its_own_models(
 /// A limit applies to every agent below the one that has it, and to no other.
 #[test]
 fn a_limit_holds_for_everybody_below_it() {
-    let callee = |policies: Value| Callee { about: String::new(), agent: agent(policies) };
+    let callee =
+        |policies: Value| Callee { about: String::new(), agent: agent(policies), workflow: None };
     let sub =
         |names: &[&str]| json!(names.iter().map(|name| json!({"name": name})).collect::<Vec<_>>());
     let name = |name: &str| AgentName::new(name).unwrap();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use agents::workflow::{
     read::{Known, read},
-    shipped,
+    shelf::Shelf,
 };
 use proto::{
     error::{Code, Failure},
@@ -16,22 +16,44 @@ use proto::{
 };
 
 use super::wrong;
+use crate::workflows::unknown;
+
+/// The places in which a name is looked up, in this order.
+#[derive(Clone, Copy)]
+pub(super) struct Sources<'a> {
+    /// Files of the request.
+    pub(super) request: &'a BTreeMap<WorkflowName, String>,
+    /// Workflows of the bucket and of the program.
+    pub(super) shelf: &'a Shelf,
+}
+
+impl<'a> Sources<'a> {
+    /// Returns the text of a workflow's file, or `None` for an unknown name.
+    pub(super) fn text(&self, name: &WorkflowName) -> Option<&'a str> {
+        let Self { request, shelf } = *self;
+        request.get(name).map(String::as_str).or_else(|| shelf.text(name))
+    }
+
+    /// Returns all names; some of them may repeat.
+    pub(super) fn names(&self) -> impl Iterator<Item = WorkflowName> {
+        self.request.keys().cloned().chain(self.shelf.names())
+    }
+}
 
 /// Workflows below a submitted one, by name.
 pub(super) struct Below<'a> {
-    sources: &'a BTreeMap<WorkflowName, String>,
+    sources: Sources<'a>,
     read: BTreeMap<WorkflowName, Workflow>,
 }
 
 impl<'a> Below<'a> {
-    /// Reads every workflow that `definition` runs, directly or through others. The files of the
-    /// request precede the workflows that come with the program.
+    /// Reads every workflow that `definition` runs, directly or through others.
     ///
     /// # Errors
     /// Returns the mistakes of a file, a file with another name inside, and too many workflows.
     pub(super) fn of(
         definition: &Workflow,
-        sources: &'a BTreeMap<WorkflowName, String>,
+        sources: Sources<'a>,
         known: &Known,
     ) -> Result<Self, Failure> {
         let mut below = Self { sources, read: BTreeMap::new() };
@@ -53,14 +75,11 @@ impl<'a> Below<'a> {
 
     fn definition(&self, name: &WorkflowName, known: &Known) -> Result<Workflow, Failure> {
         let field = format!("workflow.workflows.{name}");
-        let checked = match self.sources.get(name) {
-            Some(source) => read(&field, source, known),
-            None => shipped::shipped(name, known).ok_or_else(|| {
-                let why = Text::WorkflowUnknown { name };
-                Failure::about(Code::InvalidRequest, &field, why)
-            })?,
+        let Some(source) = self.sources.text(name) else {
+            return Err(unknown(self.sources.shelf, name, Code::InvalidRequest, &field));
         };
-        let workflow = checked.map_err(|mistakes| wrong(&mistakes, &field))?.workflow;
+        let workflow =
+            read(&field, source, known).map_err(|mistakes| wrong(&mistakes, &field))?.workflow;
         if workflow.name != *name {
             let why = Text::WorkflowNamed { name: &workflow.name };
             return Err(Failure::about(Code::InvalidRequest, &field, why));

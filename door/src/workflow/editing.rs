@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use agents::workflow::{edit, spell::blocks};
+use agents::workflow::{edit, shelf::Shelf, spell::blocks};
 use machine::{EditRefusal, Job};
 use proto::{
     error::{Code, Failure},
@@ -13,10 +13,12 @@ use proto::{
 };
 use runtime::registry::Registry;
 
-use super::checked;
+use super::{File, below::Sources, fits, frozen};
 
 /// Field of the request with the edits.
 const EDITS: &str = "signal.edit_graph.edits";
+/// Field of the request with another version of the workflow.
+const SOURCE: &str = "signal.migrate.source";
 /// Field of the request with the edits that the sender knows of.
 const BASE: &str = "signal.edit_graph.base";
 
@@ -29,6 +31,7 @@ pub(in super::super) fn edited(
     base: u32,
     edits: &[GraphEdit],
     registry: &Registry,
+    shelf: &Shelf,
 ) -> Result<Signal, Failure> {
     let run = run_of(job)?;
     let source = edit::edited(&run.definition, edits).map_err(|unfit| {
@@ -39,7 +42,8 @@ pub(in super::super) fn edited(
     })?;
     let texts = run.workflows.iter();
     let texts = texts.map(|(name, below)| (name.clone(), blocks(&below.definition).to_string()));
-    signal(job, run, base, (&source, &texts.collect()), registry)
+    let sources = Sources { request: &texts.collect(), shelf };
+    signal(job, base, &file(&source, EDITS), &sources, registry)
 }
 
 /// Returns the signal that gives the job another version of its workflow.
@@ -51,8 +55,14 @@ pub(in super::super) fn migrated(
     base: u32,
     (source, workflows): (&str, &BTreeMap<WorkflowName, String>),
     registry: &Registry,
+    shelf: &Shelf,
 ) -> Result<Signal, Failure> {
-    signal(job, run_of(job)?, base, (source, workflows), registry)
+    let sources = Sources { request: workflows, shelf };
+    signal(job, base, &file(source, SOURCE), &sources, registry)
+}
+
+fn file<'a>(text: &'a str, field: &str) -> File<'a> {
+    File { place: "workflow".to_owned(), text, field: field.to_owned(), name: None }
 }
 
 /// Checks that the job takes the graph now.
@@ -88,13 +98,16 @@ fn no_workflow(job: &Job) -> Failure {
 
 fn signal(
     job: &Job,
-    run: &WorkflowRun,
     base: u32,
-    (source, workflows): (&str, &BTreeMap<WorkflowName, String>),
+    file: &File<'_>,
+    sources: &Sources<'_>,
     registry: &Registry,
 ) -> Result<Signal, Failure> {
+    let run = run_of(job)?;
     let agent = job.agent().ok_or_else(|| no_workflow(job))?;
-    let new = checked(agent, source, workflows, run.input.clone(), registry)?;
+    let new = frozen(file, sources, agent, registry)?;
+    fits(&new.definition, &run.input)?;
+    let new = WorkflowRun { input: run.input.clone(), ..new };
     let changes = GraphChanges::between(&run.definition, &new.definition);
     if changes.is_empty() {
         return Err(Failure::about(Code::InvalidRequest, "signal", Text::GraphSame));

@@ -13,9 +13,9 @@ use proto::{
 
 use super::{
     body::{Answered, Body, named, reply},
-    condition::{self, reply_if},
+    condition::{reply_if, revision},
 };
-use crate::{caller::Caller, params::Params, problem::Problem, words::Text};
+use crate::{caller::Caller, params::Params};
 
 /// `GET /v1/agents`.
 pub(super) async fn list(caller: Caller, uri: Uri) -> Answered {
@@ -42,7 +42,7 @@ pub(super) async fn set(
 ) -> Answered {
     let mut agent: SetAgent = body.with(&caller, &[("name", &name)])?;
     agent.check |= Params::read(&caller, &uri).is_set("check")?;
-    let seen = seen(&caller, &headers)?;
+    let seen = revision(&caller, &headers)?;
     agent.expected_revision = seen.or(agent.expected_revision);
     let set = caller.client.call(&agent).await;
     reply_if(&caller, seen.is_some(), set)
@@ -51,7 +51,7 @@ pub(super) async fn set(
 /// `DELETE /v1/agents/{name}`.
 pub(super) async fn drop(caller: Caller, Path(name): Path<String>, headers: HeaderMap) -> Answered {
     let name: AgentName = named(&caller, &name)?;
-    let expected_revision = seen(&caller, &headers)?;
+    let expected_revision = revision(&caller, &headers)?;
     let dropped = caller.client.call(&DropAgent { name, expected_revision, by: None }).await;
     reply_if(&caller, expected_revision.is_some(), dropped)
 }
@@ -61,9 +61,4 @@ pub(super) async fn revisions(caller: Caller, Path(name): Path<String>, uri: Uri
     let revision = Params::read(&caller, &uri).one("revision")?;
     let request = AgentRevisions { name: named(&caller, &name)?, revision };
     reply(&caller, caller.client.call(&request).await)
-}
-
-/// Reads the revision in `If-Match`, as `show` gives it.
-fn seen(caller: &Caller, headers: &HeaderMap) -> Result<Option<u64>, Problem> {
-    condition::tag(caller, headers, |tag| tag.parse().ok(), Text::RevisionTag)
 }

@@ -24,6 +24,11 @@ pub(super) fn tag<T>(
     }
 }
 
+/// Reads the revision that a `GET` of an agent or a workflow gives as its tag.
+pub(super) fn revision(caller: &Caller, headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+    tag(caller, headers, |tag| tag.parse().ok(), Text::RevisionTag)
+}
+
 /// Returns the reply; a condition that did not hold has a status of its own.
 pub(super) fn reply_if<T: Serialize>(
     caller: &Caller,

@@ -9,6 +9,7 @@ use axum::{
 use proto::{
     error::Code,
     id::{AgentName, AskId, JobId},
+    workflow::WorkflowName,
 };
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
@@ -203,6 +204,7 @@ impl Schemas {
             "code" => (self.requests.subschema_for::<Code>(), "stale"),
             "agent" => (self.requests.subschema_for::<AgentName>(), "default"),
             "name" => (self.requests.subschema_for::<AgentName>(), "mine"),
+            "workflow" => (self.requests.subschema_for::<WorkflowName>(), "greet"),
             _ => (String::json_schema(&mut self.requests), "x"),
         };
         json!({"name": name, "in": "path", "required": true, "schema": schema, "example": example})

@@ -25,13 +25,14 @@ use proto::{
     step::StepState,
     workflow::{
         Advance, EVENTS_MAX, EventName, Move, NodeId, Paths, Visit, Workflow, WorkflowEnd,
-        WorkflowRun,
+        WorkflowName, WorkflowRun,
     },
 };
 use serde_json::{Value, json};
 
 #[cfg(test)]
 pub(crate) use self::evaluation::without_evaluator;
+pub use self::view::EndedVisit;
 pub(crate) use self::view::{Way, way};
 use self::{due::may_be_due, planner::Planner};
 use crate::{
@@ -112,6 +113,11 @@ impl ActiveJob {
         self.graph = Some(Box::new(Graph::new(Arc::new(run.clone()))));
         self.execution.begin_workflow(run.definition.name.as_str());
         self.planning.enter(Stage::Execute);
+    }
+
+    /// Returns the name of the workflow, or `None` for a job with a plan.
+    pub(super) fn workflow_name(&self) -> Option<&WorkflowName> {
+        Some(&self.graph.as_ref()?.run().definition.name)
     }
 
     /// Returns `true` if the job runs a workflow.

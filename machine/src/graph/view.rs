@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::SignedDuration;
 use proto::{
     id::{JobId, Seq, StepId},
     plan::Action,
@@ -9,7 +10,8 @@ use proto::{
     step::StepState,
     workflow::{
         EdgeKind, Expression, GraphEdge, GraphNode, NodeId, NodeView, Path, Paths, Place, Region,
-        SHOWN_BYTES_MAX, Visit, VisitView, Work, Workflow, WorkflowGraph, WorkflowView, shown,
+        SHOWN_BYTES_MAX, Visit, VisitView, Work, Workflow, WorkflowGraph, WorkflowName,
+        WorkflowView, shown,
     },
 };
 use serde_json::{Map, Value};
@@ -17,7 +19,7 @@ use serde_json::{Map, Value};
 use super::planner::said;
 use crate::{
     nodes::VisitEnd,
-    state::{ActiveJob, Graph, Job, Over, Visited},
+    state::{ActiveJob, Graph, Job, Over, Trail, Visited},
     step::StepRun,
 };
 
@@ -38,11 +40,40 @@ struct Sum {
     spent: Spent,
 }
 
+/// The end of one visit of a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndedVisit<'a> {
+    /// Workflow of the job.
+    pub workflow: &'a WorkflowName,
+    /// Node that was visited.
+    pub node: &'a NodeId,
+    /// State in which the visit ended.
+    pub state: StepState,
+    /// Time from the entry to the end, by the server's clock.
+    pub took: SignedDuration,
+}
+
 impl Job {
     /// Returns the graph of the job's workflow, or `None` for a job without one.
     #[must_use]
     pub fn graph(&self) -> Option<WorkflowGraph> {
         self.open.as_ref()?.workflow_graph(&self.id, self.seq)
+    }
+
+    /// Returns the visits that ended with the last advance of the job's workflow: the node, the state
+    /// in which its visit ended, and the time from the entry to the end.
+    pub fn ended_visits(&self) -> impl Iterator<Item = EndedVisit<'_>> {
+        let open = self.open.iter();
+        let visits = open.flat_map(|open| open.visits.trail().map(move |one| (open, one)));
+        let ended = visits.filter(|(_, (trail, _))| matches!(trail, Trail::Ended(_)));
+        ended.filter_map(|(open, (_, one))| {
+            Some(EndedVisit {
+                workflow: open.workflow_name()?,
+                node: &one.visit.node,
+                state: open.state_of_visit(one),
+                took: one.end.as_ref()?.at.duration_since(one.entered),
+            })
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use proto::{
     agent::Agent,
-    decision::SpawnedWorkflow,
+    decision::{SpawnWork, SpawnedWorkflow},
     family::{self, Offered},
     id::{AgentName, StepId, TimerName, WorkId},
     job::Outcome,
@@ -97,6 +97,15 @@ impl ActiveJob {
     /// Returns the run of a sub-workflow, as the submission of this job holds it.
     pub(crate) fn sub_run(&self, sub: &SpawnedWorkflow) -> Option<WorkflowRun> {
         self.graph.as_ref()?.run().below(&sub.workflow, sub.input.clone())
+    }
+
+    /// Returns the run of the workflow that a sub-agent has in place of a plan, with its task as the
+    /// goal, or `None` for a sub-agent without one.
+    pub(crate) fn callee_run(&self, spawn: &SpawnWork) -> Option<WorkflowRun> {
+        let callee = self.family.callees()?.get(&spawn.agent.name)?;
+        let run = WorkflowRun::clone(callee.workflow.as_deref()?);
+        let input = run.definition.with_goal(run.input, &spawn.goal);
+        Some(WorkflowRun { input, ..run })
     }
 
     /// Returns the policies of the job that runs a sub-workflow: those of this job, within the

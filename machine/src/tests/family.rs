@@ -56,7 +56,8 @@ fn callees(change: impl Fn(&mut Agent)) -> Callees {
             a.agents = vec![serde_json::from_value(json!("helper")).unwrap()];
         });
         change(&mut policies);
-        (name(called), Callee { about: format!("what {called} does"), agent: policies })
+        let about = format!("what {called} does");
+        (name(called), Callee { about, agent: policies, workflow: None })
     };
     ["helper", "asker"].map(one).into_iter().collect()
 }

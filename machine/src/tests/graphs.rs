@@ -138,6 +138,16 @@ fn a_graph_counts_the_ways_of_a_loop_and_shows_its_visits() {
 }
 
 #[test]
+fn the_visits_that_ended_last_are_those_of_the_last_advance() {
+    let mut p = drafted();
+    p.drive();
+    let ended = p.job.ended_visits().inspect(|one| assert!(!one.took.is_negative()));
+    let mut ended: Vec<_> = ended.map(|one| format!("{} {}", one.node, one.state)).collect();
+    ended.sort();
+    assert_eq!(ended, ["good completed", "mark completed"]);
+}
+
+#[test]
 fn the_cost_of_a_turn_is_that_of_its_visit_and_node() {
     let p = drafted();
     let graph = graph(&p);

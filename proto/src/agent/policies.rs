@@ -22,6 +22,7 @@ use crate::{
     output::OutputSchema,
     policy::PlanProtocol,
     retry::OutagePolicy,
+    workflow::WorkflowName,
 };
 
 /// The policies of a job.
@@ -96,6 +97,9 @@ pub struct Agent {
     /// JSON Schema of the result; the result is a text alone when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputSchema>,
+    /// Workflow that jobs of the agent run in place of a plan, by name; none when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<WorkflowName>,
 }
 
 impl Default for Agent {
@@ -126,6 +130,7 @@ impl Default for Agent {
             memory: Memory::default(),
             deadline_ms: None,
             output: None,
+            workflow: None,
         }
     }
 }

@@ -8,10 +8,11 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
     About, AgentChanged, AgentHistory, AgentList, AgentRevisions, Agents, AnswerTaken, Batch,
-    Batched, Count, Counted, Crew, Dead, DeadLetters, Download, Downloaded, DropAgent, Get,
-    GetAbout, GetCrew, GetGraph, GetTools, GetUsage, GiveAnswer, Inbox, InboxPage, Link, Linked,
-    List, Listed, Preview, Previewed, Redeem, Redeemed, Role, SendSignal, SetAgent, Signaled,
-    Submit, Submitted, Tools, Unlink, Unlinked, Upload, Uploaded, UsageReport, Watch, Watched,
+    Batched, Count, Counted, Crew, Dead, DeadLetters, Download, Downloaded, DropAgent,
+    DropWorkflow, Get, GetAbout, GetCrew, GetGraph, GetTools, GetUsage, GiveAnswer, Inbox,
+    InboxPage, Link, Linked, List, Listed, Preview, Previewed, Redeem, Redeemed, Role, SendSignal,
+    SetAgent, SetWorkflow, Signaled, Submit, Submitted, Tools, Unlink, Unlinked, Upload, Uploaded,
+    UsageReport, Watch, Watched, WorkflowChanged, WorkflowList, Workflows,
 };
 use crate::{view::JobView, workflow::WorkflowGraph};
 
@@ -172,6 +173,15 @@ table! {
     /// Returns the revisions of an agent in the bucket, newest first.
     AgentRevisions = "agent_revisions": AgentRevisions => AgentHistory,
         Door, [Read], repeatable: true, streams: false;
+    /// Returns the workflows that submissions, agents and nodes may name.
+    Workflows = "workflows": Workflows => WorkflowList,
+        Door, [Read], repeatable: true, streams: false;
+    /// Stores a workflow in the bucket of workflows.
+    SetWorkflow = "set_workflow": SetWorkflow => WorkflowChanged,
+        Door, [Operate], repeatable: true, streams: false;
+    /// Removes a workflow from the bucket.
+    DropWorkflow = "drop_workflow": DropWorkflow => WorkflowChanged,
+        Door, [Operate], repeatable: true, streams: false;
     /// Stores a piece of a file for a later submission; the request is its bytes.
     Upload = "upload": Upload => Uploaded,
         Door, [Submit], repeatable: true, streams: false;

@@ -106,6 +106,20 @@ impl Workflow {
         self.nodes.values().filter_map(|node| node.work.as_workflow())
     }
 
+    /// Returns the input of a job that has only a goal: `input` with the goal as its field `goal`,
+    /// unless it has that field, or the schema of the input has no such property.
+    #[must_use]
+    pub fn with_goal(&self, mut input: Value, goal: &str) -> Value {
+        let takes = match &self.input {
+            None => true,
+            Some(schema) => schema.pointer("/properties/goal").is_some(),
+        };
+        if let (true, Value::Object(fields)) = (takes, &mut input) {
+            fields.entry("goal").or_insert_with(|| goal.into());
+        }
+        input
+    }
+
     /// Returns the state at the start: the initial values by key.
     #[must_use]
     pub fn initial_state(&self) -> BTreeMap<Key, Value> {

@@ -75,5 +75,11 @@ pub const DEAD_LETTER_REASON: &str = "callboard.dead_letter.reason";
 pub const BUDGET_AXIS: &str = "callboard.budget.axis";
 /// The kind of a guard's notice.
 pub const NOTICE_KIND: &str = "callboard.notice.kind";
+/// The name of a workflow, or `other`.
+pub const WORKFLOW: &str = "callboard.workflow";
+/// The id of a node of a workflow, or `other`.
+pub const WORKFLOW_NODE: &str = "callboard.workflow.node";
+/// The state in which a step or a visit ended.
+pub const STEP_STATE: &str = "callboard.step.state";
 /// The verb of a request at the front door.
 pub const DOOR_VERB: &str = "callboard.door.verb";

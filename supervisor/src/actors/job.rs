@@ -8,7 +8,7 @@ use broker::{
     log::{CasOutcome, Delivery, LogError, Submission},
 };
 use proto::{
-    decision::{Decision, DecisionKind},
+    decision::{Decision, DecisionKind, Note},
     entry::Entry,
     fact::{Fact, Submitted},
     id::{JobId, Seq, Shard, ToolName, WorkId},
@@ -159,6 +159,7 @@ impl JobState {
                         self.tally.stored(after == Seq(0), is_end);
                     }
                     let kind = next.decision.kind();
+                    let advances = matches!(next.decision, Decision::Note(Note::Advanced(_)));
                     let notices = next.decision.notices().to_vec();
                     let wait = if let Decision::Wait(wait) = &next.decision {
                         Some(wait.work.clone())
@@ -169,6 +170,12 @@ impl JobState {
                     self.stored(stored?, kind);
                     if is_stored {
                         self.count_notices(&notices);
+                    }
+                    if is_stored
+                        && advances
+                        && let Some(job) = self.activation.folded_job()
+                    {
+                        observe::visits(job);
                     }
                     wait.iter().for_each(|work| self.report_outage(work));
                     continue;

@@ -44,6 +44,22 @@ const PROVED: &[Proof] = &[
         file: "tests/tests/it/gateway/webhooks.rs",
         marker: "\"webhooks\", \"on\", \"gone\"",
     },
+    // The same file, with its full path.
+    Proof {
+        command: "callboard workflow set sort.yaml",
+        file: "tests/tests/it/named_workflows.rs",
+        marker: r#"&["workflow", "set", &file, "--expect", "0"]"#,
+    },
+    Proof {
+        command: r#"callboard workflow run sort --input '{"goal":"where is it?"}'"#,
+        file: "tests/tests/it/named_workflows.rs",
+        marker: r##"&["workflow", "run", "sort", "--input", r#"{"goal":"where is it?"}"#"##,
+    },
+    Proof {
+        command: "callboard workflow stats sort",
+        file: "tests/tests/it/named_workflows.rs",
+        marker: r#"&["workflow", "stats", "sort"]"#,
+    },
     Proof {
         command: "callboard workflow graph --job improve --format mermaid",
         file: "tests/tests/it/workflows.rs",

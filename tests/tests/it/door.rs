@@ -19,3 +19,4 @@ mod signaling;
 mod submitting;
 mod turning;
 mod watching;
+mod workflows;

@@ -35,7 +35,7 @@ rules:
 "#;
 
 /// The buckets that an installation can lose without a loss of jobs.
-const BUCKETS: [&str; 7] = [
+const BUCKETS: [&str; 8] = [
     "KV_cb-inbox",
     "KV_cb-tools",
     "KV_cb-tasks",
@@ -43,6 +43,7 @@ const BUCKETS: [&str; 7] = [
     "KV_cb-agents",
     "KV_cb-links",
     "KV_cb-mcp",
+    "KV_cb-workflows",
 ];
 
 fn said(output: &Output) -> String {

@@ -36,6 +36,7 @@ mod lost_streams;
 mod markdown;
 mod mcp_servers;
 mod module_circles;
+mod named_workflows;
 mod packages;
 mod parking;
 mod paused;

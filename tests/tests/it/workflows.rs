@@ -1,7 +1,5 @@
 //! Workflows as jobs, with a real nats-server, a scripted model over HTTP, and the program.
 
-use std::collections::BTreeMap;
-
 use callboard_tests::{
     company::Company,
     root,
@@ -39,7 +37,8 @@ else:
 "#;
 
 fn job(id: &str, source: &str, input: Value) -> Submit {
-    let workflow = SubmitWorkflow { source: source.to_owned(), input, workflows: BTreeMap::new() };
+    let workflow =
+        SubmitWorkflow { source: Some(source.to_owned()), input, ..SubmitWorkflow::default() };
     Submit {
         id: Some(JobId::new(id).unwrap()),
         workflow: Some(workflow),

@@ -122,3 +122,33 @@ fn a_rollback_runs_the_sub_workflow_again() {
     kin.run();
     assert_eq!(got(&mut kin), json!(2));
 }
+
+#[test]
+fn a_sub_agent_with_a_workflow_runs_it_with_its_task_as_the_goal() {
+    let greet = definition(
+        "greet",
+        json!({
+            "input": {"type": "object", "properties": {"goal": {"type": "string"}}},
+            "output": {"said": "{{ input.goal }}"},
+            "start": "go",
+            "nodes": {"go": {"work": {"type": "set"}, "next": [{"to": "end"}]}},
+        }),
+    );
+    let (tools, workflows) = (BTreeMap::new(), BTreeMap::new());
+    let run = WorkflowRun { definition: greet, input: json!({}), tools, workflows };
+    let mut agents = callees(|_| {});
+    agents.get_mut(&name("helper")).unwrap().workflow = Some(Box::new(run));
+    let submitted = Play::submitted(agent(subs), Language::En);
+    let rules = Rules::WORKFLOWS;
+    let play = Play::submit_as(Submitted { agents, rules, ..submitted });
+    let jobs = BTreeMap::from([(play.job.id().clone(), play)]);
+    let mut kin = Kin { jobs, times: 2, submitted: 0 };
+    kin.run();
+    kin.root().reply(1, proto::fact::PlanReply::Plan { plan: handing("a:helper") });
+    kin.run();
+    let child = kin.child("g0.r0.a", 1).view();
+    assert_eq!(child.graph.as_ref().unwrap().name.as_str(), "greet");
+    let Some(Outcome::Completed { value, .. }) = child.outcome else { panic!("{child:?}") };
+    assert_eq!(value, json!({"said": "do a\n\nContext:\nall there is"}));
+    assert_eq!(kin.root().states(), "a:completed");
+}

@@ -9,6 +9,7 @@ mod load;
 mod outage_warnings;
 #[cfg(test)]
 mod tests;
+mod visits;
 mod walk;
 
 use std::sync::LazyLock;
@@ -27,6 +28,7 @@ pub(super) use self::{
     activation_metrics::{ActivationSpan, ActivationTimer, ShardFigures, Tally},
     census::Census,
     label::Labels,
+    visits::visits,
 };
 
 use self::outage_warnings::OutageWarnings;

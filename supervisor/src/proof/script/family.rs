@@ -36,7 +36,7 @@ pub(super) fn submitted() -> Submitted {
     let mut agent = Agent::default();
     let subs = json!([{ "name": "helper", "interactive": true }]);
     agent.agents = serde_json::from_value(subs).expect("it is a list of agents");
-    let callee = Callee { about: "helps".into(), agent: below };
+    let callee = Callee { about: "helps".into(), agent: below, workflow: None };
     let offered = Offered { name: helper(), about: "helps".into() };
     let step = Step {
         id: StepId::new("a").expect("a letter is an id"),

@@ -32,10 +32,16 @@ use self::{
 const FINDS_NOTHING: &[(&str, &str)] = &[];
 
 /// Metrics and attributes that the run cannot show, with the reason.
-const UNSEEN: &[(&str, &str)] = &[(
-    "callboard_webhook_tries_total",
-    "it needs a webhook, and tests/tests/it/gateway/webhooks.rs reads it",
-)];
+const UNSEEN: &[(&str, &str)] = &[
+    (
+        "callboard_webhook_tries_total",
+        "it needs a webhook, and tests/tests/it/gateway/webhooks.rs reads it",
+    ),
+    (
+        "callboard_workflow_node_duration_seconds",
+        "it needs a workflow, and tests/tests/it/named_workflows.rs reads it",
+    ),
+];
 
 fn seconds() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64()

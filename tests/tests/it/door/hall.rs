@@ -10,7 +10,7 @@ use broker::{
     memory::{Memory, MemoryOptions},
 };
 use bytes::Bytes;
-use door::{Door, DoorParts, agents::Agents};
+use door::{Door, DoorParts, agents::Agents, workflows::Workflows};
 use proto::{
     agent::Agent,
     budget::Price,
@@ -89,6 +89,7 @@ pub(super) async fn open_on(broker: Broker, setup: Setup) -> OpenDoor {
     };
     let door = Door::new(DoorParts {
         agents,
+        workflows: Workflows::open(&broker).await.unwrap(),
         prices: setup.prices,
         people: setup.people,
         submits_per_minute: setup.submits_per_minute,

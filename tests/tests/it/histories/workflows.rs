@@ -1,7 +1,5 @@
 //! The jobs that run workflows: each type of node, and each way to leave one.
 
-use std::collections::BTreeMap;
-
 use proto::{
     door::{Submit, SubmitWorkflow},
     point::Order,
@@ -26,8 +24,8 @@ impl Flow {
     /// Returns the submission of the flow's job.
     pub(super) fn submission(&self) -> Submit {
         let input = serde_json::from_str(self.input).unwrap();
-        let (source, workflows) = (self.source.to_owned(), BTreeMap::new());
-        let workflow = Some(SubmitWorkflow { source, input, workflows });
+        let source = Some(self.source.to_owned());
+        let workflow = Some(SubmitWorkflow { source, input, ..SubmitWorkflow::default() });
         Submit { workflow, ..Submit::goal("run a workflow") }
     }
 }

@@ -73,6 +73,7 @@ async fn no_answer_goes_where_its_caller_may_not_write() {
     let targets = [
         ("KV_cb-agents", "$KV.cb-agents.default".to_owned()),
         ("KV_cb-agents", "$KV.cb-agents.taken".to_owned()),
+        ("KV_cb-workflows", "$KV.cb-workflows.react".to_owned()),
         ("KV_cb-conversations", "$KV.cb-conversations.talk".to_owned()),
         ("KV_cb-links", "$KV.cb-links.0123".to_owned()),
         ("KV_cb-inbox", format!("$KV.cb-inbox.{victim}.q1")),
@@ -152,8 +153,9 @@ async fn every_user_who_may_ask_is_answered_and_what_is_said_is_complete() {
     }
     verbs.sort();
     let known: Vec<&str> =
-        "about agent_revisions agents answer batch count crew dead download drop_agent get graph inbox link list \
-         preview redeem set_agent signal submit tools unlink upload usage watch"
+        "about agent_revisions agents answer batch count crew dead download drop_agent drop_workflow \
+         get graph inbox link list preview redeem set_agent set_workflow signal submit tools unlink upload usage \
+         watch workflows"
             .split_whitespace()
             .collect();
     assert_eq!(verbs, known);

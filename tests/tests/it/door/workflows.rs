@@ -1,0 +1,253 @@
+//! Tests of workflows by name: storing, finding and removing them, and the agents that name one.
+
+use broker::{Broker, kv::Bucket, testing::wait::until};
+use bytes::Bytes;
+use door::workflows::Workflows;
+use proto::{
+    door::Verb,
+    error::{Code, Failure},
+    fact::{Fact, Submitted},
+    id::{AgentName, JobId, Seq},
+    record::Known,
+    workflow::WorkflowName,
+};
+use serde_json::{Value, json};
+
+use super::hall::Hall;
+
+/// A workflow whose input has a goal.
+fn greet(version: u32) -> String {
+    format!(
+        "workflow: greet\nversion: {version}\nabout: greets\n\
+         input: {{type: object, required: [goal], properties: {{goal: {{type: string}}}}}}\n\
+         start: hello\nnodes:\n  hello: {{type: human, ask: \"{{{{ input.goal }}}}\", \
+         deadline: {{after: 1h, then: end}}, next: end}}\n"
+    )
+}
+
+/// A workflow that runs another one.
+fn above(other: &str) -> String {
+    format!(
+        "workflow: above\nstart: go\nnodes:\n  go: {{type: workflow, workflow: {other}, \
+         input: {{goal: hi}}, next: end}}\n"
+    )
+}
+
+async fn set(hall: &Hall, name: &str, text: &str) -> Result<Value, Failure> {
+    hall.ask(Verb::SetWorkflow, json!({"name": name, "text": text}).to_string()).await
+}
+
+async fn submit(hall: &Hall, job: &str, workflow: Value) -> Result<Value, Failure> {
+    let body = json!({"goal": "g", "id": job, "workflow": workflow}).to_string();
+    hall.ask(Verb::Submit, body).await
+}
+
+/// Returns the submission of a job.
+async fn stored(broker: &Broker, job: &str) -> Submitted {
+    let entries = broker.log.read(&JobId::new(job).unwrap(), Seq(0)).await.unwrap();
+    let known = entries[0].record.as_ref().unwrap().known().unwrap();
+    let Known::Fact(fact) = known else { panic!("no fact") };
+    let Fact::Submitted(submitted) = *fact else { panic!("no submission") };
+    submitted
+}
+
+async fn version(hall: &Hall, job: &str) -> u32 {
+    stored(&hall.broker, job).await.workflow.unwrap().definition.version
+}
+
+fn greeting(goal: &str) -> Value {
+    json!({"name": "greet", "input": {"goal": goal}})
+}
+
+#[tokio::test]
+async fn a_job_keeps_the_definition_that_its_name_had_at_the_submission() {
+    let hall = Hall::new().await;
+    let failure = submit(&hall, "early", greeting("hi")).await.unwrap_err();
+    assert_eq!(
+        (failure.code, failure.field.as_deref()),
+        (Code::InvalidRequest, Some("workflow.name"))
+    );
+    let changed = set(&hall, "greet", &greet(1)).await.unwrap();
+    assert!(changed["revision"].is_u64(), "{changed}");
+    submit(&hall, "first", greeting("hi")).await.unwrap();
+    set(&hall, "greet", &greet(2)).await.unwrap();
+    submit(&hall, "second", greeting("hi")).await.unwrap();
+    assert_eq!((version(&hall, "first").await, version(&hall, "second").await), (1, 2));
+    hall.ask(Verb::DropWorkflow, r#"{"name":"greet"}"#).await.unwrap();
+    let failure = submit(&hall, "late", greeting("hi")).await.unwrap_err();
+    assert_eq!(failure.field.as_deref(), Some("workflow.name"));
+    // A repeated submission finds its job, whatever happened to the name.
+    let again = submit(&hall, "first", greeting("hi")).await.unwrap();
+    assert_eq!(again["created"], false);
+    let both = json!({"name": "react", "source": greet(1), "input": {"goal": "hi"}});
+    let failure = submit(&hall, "both", both).await.unwrap_err();
+    assert_eq!(failure.field.as_deref(), Some("workflow.source"));
+}
+
+#[tokio::test]
+async fn a_file_is_refused_with_all_its_mistakes_and_nothing_is_stored() {
+    let hall = Hall::new().await;
+    let text = greet(1).replace("input.goal", "inputt.goal").replace("next: end", "next: ned");
+    let failure = set(&hall, "greet", &text).await.unwrap_err();
+    assert_eq!((failure.code, failure.field.as_deref()), (Code::InvalidRequest, Some("text")));
+    assert!(failure.message.lines().count() >= 2, "{failure}");
+    assert!(failure.message.lines().all(|line| line.starts_with("greet.yaml:")), "{failure}");
+    let (code, field) = hall
+        .refused(Verb::SetWorkflow, json!({"name": "other", "text": greet(1)}).to_string())
+        .await;
+    assert_eq!((code, field.as_str()), (Code::InvalidRequest, "name"));
+    let check = json!({"name": "greet", "text": greet(1), "check": true}).to_string();
+    assert_eq!(hall.ask(Verb::SetWorkflow, check).await.unwrap()["revision"], json!(null));
+    let (code, field) = hall.refused(Verb::Workflows, r#"{"name":"greet"}"#).await;
+    assert_eq!((code, field.as_str()), (Code::NotFound, "name"));
+}
+
+#[tokio::test]
+async fn a_change_counts_only_for_the_revision_that_its_author_saw() {
+    let hall = Hall::new().await;
+    let expecting = |n: u32, revision: u64| {
+        json!({"name": "greet", "text": greet(n), "expected_revision": revision}).to_string()
+    };
+    let first = hall.ask(Verb::SetWorkflow, expecting(1, 0)).await.unwrap()["revision"].clone();
+    let first = first.as_u64().unwrap();
+    // The same request again finds its own change.
+    let again = hall.ask(Verb::SetWorkflow, expecting(1, 0)).await.unwrap();
+    assert_eq!(again["revision"], first);
+    let (code, field) = hall.refused(Verb::SetWorkflow, expecting(2, 0)).await;
+    assert_eq!((code, field.as_str()), (Code::Stale, "expected_revision"));
+    let second = hall.ask(Verb::SetWorkflow, expecting(2, first)).await.unwrap();
+    let dropping = |revision: u64| json!({"name": "greet", "expected_revision": revision});
+    let (code, _) = hall.refused(Verb::DropWorkflow, dropping(first).to_string()).await;
+    assert_eq!(code, Code::Stale);
+    let second = second["revision"].as_u64().unwrap();
+    hall.ask(Verb::DropWorkflow, dropping(second).to_string()).await.unwrap();
+    for name in ["greet", "react"] {
+        let (code, _) = hall.refused(Verb::DropWorkflow, json!({"name": name}).to_string()).await;
+        assert_eq!(code, Code::NotFound, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn lists_name_the_layer_and_the_revision_and_one_is_shown_in_full() {
+    let hall = Hall::new().await;
+    let revision = set(&hall, "greet", &greet(4)).await.unwrap()["revision"].clone();
+    let all = hall.ask(Verb::Workflows, "").await.unwrap();
+    let rows: Vec<_> = all["workflows"].as_array().unwrap().iter().collect();
+    let names: Vec<_> = rows.iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["greet", "human-review", "plan-and-execute", "react"]);
+    assert_eq!((&rows[0]["layer"], &rows[0]["revision"]), (&json!("bucket"), &revision));
+    assert_eq!((&rows[1]["layer"], rows[1].get("revision")), (&json!("preset"), None));
+    assert!(rows.iter().all(|row| row.get("text").is_none() && row["digest"].is_string()));
+    let one = hall.ask(Verb::Workflows, r#"{"name":"greet"}"#).await.unwrap();
+    let one = &one["workflows"][0];
+    assert_eq!((&one["text"], &one["definition"]["version"]), (&json!(greet(4)), &json!(4)));
+}
+
+#[tokio::test]
+async fn a_name_is_looked_up_in_the_submission_then_the_bucket_then_the_program() {
+    let hall = Hall::new().await;
+    let below = async |job: &str, workflow: Value| {
+        submit(&hall, job, workflow).await.unwrap();
+        let run = stored(&hall.broker, job).await.workflow.unwrap();
+        run.workflows.values().next().unwrap().definition.version
+    };
+    let built_in = above("human-review").replace("goal: hi", "task: hi");
+    set(&hall, "above", &built_in).await.unwrap();
+    assert_eq!(below("built-in", json!({"name": "above"})).await, 1);
+    set(&hall, "greet", &greet(2)).await.unwrap();
+    set(&hall, "human-review", &greet(5).replace("workflow: greet", "workflow: human-review"))
+        .await
+        .unwrap();
+    set(&hall, "above", &above("human-review")).await.unwrap();
+    assert_eq!(below("bucket", json!({"name": "above"})).await, 5);
+    set(&hall, "above", &above("greet")).await.unwrap();
+    assert_eq!(below("stored", json!({"name": "above"})).await, 2);
+    let own = json!({"name": "above", "workflows": {"greet": greet(9)}});
+    assert_eq!(below("own", own).await, 9);
+    let dropped = hall.ask(Verb::DropWorkflow, r#"{"name":"greet"}"#).await.unwrap();
+    assert!(dropped["warnings"][0].as_str().unwrap().contains("above"), "{dropped}");
+    let failure = submit(&hall, "gone", json!({"name": "above"})).await.unwrap_err();
+    assert!(failure.message.contains("there is no workflow greet"), "{failure}");
+}
+
+#[tokio::test]
+async fn another_process_follows_the_bucket_and_a_faulty_value_is_refused_by_name() {
+    let hall = Hall::new().await;
+    let workflows = Workflows::open(&hall.broker).await.unwrap();
+    let greet_name = WorkflowName::new("greet").unwrap();
+    set(&hall, "greet", &greet(1)).await.unwrap();
+    let late = Workflows::open(&hall.broker).await.unwrap();
+    for workflows in [&workflows, &late] {
+        until("the workflow", async || workflows.revision(&greet_name).is_some()).await;
+    }
+    hall.ask(Verb::DropWorkflow, r#"{"name":"greet"}"#).await.unwrap();
+    for workflows in [&workflows, &late] {
+        until("no such workflow", async || workflows.revision(&greet_name).is_none()).await;
+    }
+    let faulty = Bytes::from_static(b"workflow: react\nstart: nowhere\n");
+    hall.broker.kv.put(Bucket::Workflows, "react", faulty).await.unwrap();
+    let react = hall.ask(Verb::Workflows, r#"{"name":"react"}"#).await.unwrap();
+    let react = &react["workflows"][0];
+    assert_eq!((&react["layer"], react["mistakes"].is_array()), (&json!("bucket"), true));
+    let failure = submit(&hall, "never", json!({"name": "react"})).await.unwrap_err();
+    assert_eq!(failure.field.as_deref(), Some("workflow.name"));
+    assert!(failure.message.starts_with("react.yaml:"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_job_of_an_agent_with_a_workflow_runs_it_with_the_goal_as_input() {
+    let hall = Hall::new().await;
+    let agent = json!({"name": "greeter", "text": "workflow: greet\nconfirm: false\n"}).to_string();
+    let warned = hall.ask(Verb::SetAgent, &agent).await.unwrap();
+    let warning = warned["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("there is no workflow greet"), "{warned}");
+    let ask = async |job: &str, more: Value| {
+        let mut body = json!({"goal": "hello there", "id": job, "agent": "greeter"});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        hall.ask(Verb::Submit, body.to_string()).await
+    };
+    let failure = ask("early", json!({})).await.unwrap_err();
+    assert_eq!(
+        (failure.code, failure.field.as_deref()),
+        (Code::InvalidRequest, Some("agent.workflow"))
+    );
+    set(&hall, "greet", &greet(1)).await.unwrap();
+    assert!(hall.ask(Verb::SetAgent, &agent).await.unwrap().get("warnings").is_none());
+    ask("plain", json!({})).await.unwrap();
+    let run = stored(&hall.broker, "plain").await.workflow.unwrap();
+    assert_eq!((run.definition.version, run.input), (1, json!({"goal": "hello there"})));
+    ask("own", json!({"workflow": {"input": {"goal": "mine"}}})).await.unwrap();
+    assert_eq!(stored(&hall.broker, "own").await.workflow.unwrap().input, json!({"goal": "mine"}));
+    // Other work of the submission precedes the workflow of the agent.
+    ask("called", json!({"workflow": {"name": "human-review", "input": {"task": "t"}}}))
+        .await
+        .unwrap();
+    let run = stored(&hall.broker, "called").await.workflow.unwrap();
+    assert_eq!(run.definition.name, WorkflowName::new("human-review").unwrap());
+    let failure = submit(&hall, "none", json!({"input": {}})).await.unwrap_err();
+    assert_eq!(failure.field.as_deref(), Some("workflow"));
+    let dropped = hall.ask(Verb::DropWorkflow, r#"{"name":"greet"}"#).await.unwrap();
+    assert!(dropped["warnings"][0].as_str().unwrap().contains("greeter"), "{dropped}");
+}
+
+#[tokio::test]
+async fn a_submission_freezes_the_workflows_of_its_sub_agents() {
+    let hall = Hall::new().await;
+    for (name, text) in
+        [("greeter", "workflow: greet\n"), ("boss", "agents: [greeter]\nconfirm: false\n")]
+    {
+        let body = json!({"name": name, "text": text}).to_string();
+        hall.ask(Verb::SetAgent, body).await.unwrap();
+    }
+    let body = json!({"goal": "g", "id": "j", "agent": "boss"}).to_string();
+    let failure = hall.ask(Verb::Submit, &body).await.unwrap_err();
+    assert_eq!(failure.field.as_deref(), Some("agent.agents.greeter.workflow"));
+    set(&hall, "greet", &greet(3)).await.unwrap();
+    hall.ask(Verb::Submit, &body).await.unwrap();
+    set(&hall, "greet", &greet(4)).await.unwrap();
+    let submitted = stored(&hall.broker, "j").await;
+    let callee = &submitted.agents[&AgentName::new("greeter").unwrap()];
+    assert_eq!(callee.workflow.as_ref().unwrap().definition.version, 3);
+    assert_eq!(submitted.rules, proto::rules::Rules::WORKFLOWS);
+    assert!(submitted.workflow.is_none());
+}
