@@ -101,9 +101,9 @@ impl Answers<GiveAnswer> for InboxService {
         let request = asked.request()?;
         let Asked { caller, call, .. } = asked;
         let by = by(&caller, request.by.as_deref())?;
-        let GiveAnswer { job, ask, decision, value, text, digest, four_eyes, .. } = request;
+        let GiveAnswer { job, ask, decision, value, text, digest, remember, four_eyes, .. } = request;
         let giver = Giver { by, known: caller != Caller::Anyone, four_eyes };
-        self.give(job, ask, Answer { decision, value, text, digest }, giver, call.trace).await
+        self.give(job, ask, Answer { decision, value, text, digest, remember }, giver, call.trace).await
     }
 }
 

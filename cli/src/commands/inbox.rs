@@ -165,7 +165,7 @@ fn worded(entry: &InboxEntry, text: &str) -> Result<Answer, CliError> {
     let text = input::text("text", text, limits::ANSWER_BYTES_MAX)?;
     match &entry.question.kind {
         QuestionKind::PlanCheck { .. } => {
-            Ok(Answer { decision: Verdict::Respond, value: None, text: Some(text), digest: None })
+            Ok(Answer { decision: Verdict::Respond, value: None, text: Some(text), digest: None, remember: None })
         }
         QuestionKind::Question | QuestionKind::Choice { multiple: false, .. } => {
             Ok(Answer::respond(Value::from(text)))
@@ -230,7 +230,7 @@ async fn reject(client: &Client, output: Output, args: RejectArgs) -> Outcome {
         None => None,
         Some(text) => Some(input::text("text", text, limits::ANSWER_BYTES_MAX)?),
     };
-    let answer = Answer { decision: Verdict::Reject, value: None, text, digest: None };
+    let answer = Answer { decision: Verdict::Reject, value: None, text, digest: None, remember: None };
     send(client, output, &entry, answer).await
 }
 
@@ -240,9 +240,9 @@ async fn send(client: &Client, output: Output, entry: &InboxEntry, answer: Answe
 
 /// Builds the request for an answer.
 pub(super) fn request(entry: &InboxEntry, answer: Answer) -> GiveAnswer {
-    let Answer { decision, value, text, digest } = answer;
+    let Answer { decision, value, text, digest, remember } = answer;
     let (job, ask) = (entry.job.clone(), entry.question.id.clone());
-    GiveAnswer { job, ask, decision, value, text, digest, by: caller(), four_eyes: false }
+    GiveAnswer { job, ask, decision, value, text, digest, remember, by: caller(), four_eyes: false }
 }
 
 pub(super) fn taken(output: Output, answered: &AnswerTaken) -> Outcome {

@@ -131,7 +131,7 @@ impl AnswerDraft {
 
 fn verdict(decision: Verdict, words: &str) -> Answer {
     let text = (!words.is_empty()).then(|| words.to_owned());
-    Answer { decision, value: None, text, digest: None }
+    Answer { decision, value: None, text, digest: None, remember: None }
 }
 
 #[cfg(test)]

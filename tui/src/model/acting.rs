@@ -298,7 +298,7 @@ impl Model {
                 Ok(value) => {
                     let digest = Some(digest.clone());
                     let answer =
-                        Answer { decision: Verdict::Edit, value: Some(value), text: None, digest };
+                        Answer { decision: Verdict::Edit, value: Some(value), text: None, digest, remember: None };
                     let means = Consequence::EditPlan { revision: revision + 1 };
                     (answer, means.text(self.language))
                 }

@@ -213,13 +213,13 @@ impl Dialog {
             }
             Needs::Reason(open) => {
                 let text = (!words.is_empty()).then(|| words.to_owned());
-                let answer = Answer { decision: Verdict::Reject, value: None, text, digest: None };
+                let answer = Answer { decision: Verdict::Reject, value: None, text, digest: None, remember: None };
                 let request = Request::answer(&open.job, &open.question.id, answer);
                 (rejection(language, open), request)
             }
             Needs::Change(open) => {
                 let text = Some(words.to_owned());
-                let answer = Answer { decision: Verdict::Respond, value: None, text, digest: None };
+                let answer = Answer { decision: Verdict::Respond, value: None, text, digest: None, remember: None };
                 let request = Request::answer(&open.job, &open.question.id, answer);
                 (Text::ChangeMeans.text(language), request)
             }
