@@ -12,7 +12,7 @@ use proto::{
     agent::{After, CallRule, Consequence, Narrowing, UntrustedPolicy},
     decision::{Closed, Decision, Note},
     fact::Answered,
-    id::{AskId, JobId, ToolName},
+    id::{AskId, Attempt, JobId, ToolName},
     interaction::{AskedBy, QuestionKind, Remember, Remembered, Verdict},
     tool::Approval,
     view::Mark,
@@ -162,6 +162,14 @@ impl ActiveJob {
         }
     }
 
+    /// Returns the attempt that would be sent now, if the call needs no approval, or has one.
+    pub(super) fn would_send(&self, call: &Call) -> Option<Attempt> {
+        let cause = || self.cause(call, self.ruling(call));
+        let is_covered = || cause().is_some_and(|cause| self.covering(call, &cause).is_some());
+        let of_covered = || call.attempts.to_send().filter(|_| is_covered());
+        call.would_send().or_else(of_covered)
+    }
+
     /// Returns `true` if no policy keeps a call from being sent now.
     pub(super) fn may_send(&self, call: &Call) -> bool {
         match self.ruling(call) {
@@ -180,6 +188,7 @@ impl ActiveJob {
     /// Returns the reason for which a person must approve a call, remembered approvals aside.
     fn cause(&self, call: &Call, ruling: Ruling) -> Option<ApprovalCause> {
         let is_wanted = match &call.agreement {
+            _ if call.end.is_some() => return None,
             Agreement::Asked(_) | Agreement::Given(_) => return None,
             Agreement::Wanted => true,
             Agreement::NotNeeded => false,
@@ -204,12 +213,18 @@ impl ActiveJob {
 
     /// Keeps an approval that a person wants to be remembered. An approval that was asked for before
     /// the job saw content from outside counts for its own call alone.
-    pub(super) fn remember_approval(&mut self, asking: &AskedQuestion, answered: &Answered, at: At) {
+    pub(super) fn remember_approval(
+        &mut self,
+        asking: &AskedQuestion,
+        answered: &Answered,
+        at: At,
+    ) {
         match (answered.answer.decision, answered.answer.remember) {
             (Verdict::Approve, Some(Remember::Job)) => {}
             (Verdict::Approve | Verdict::Reject | Verdict::Respond | Verdict::Edit, _) => return,
         }
-        let QuestionKind::ToolApproval { tool, version, asked_by, seen, .. } = &asking.question.kind
+        let QuestionKind::ToolApproval { tool, version, asked_by, seen, .. } =
+            &asking.question.kind
         else {
             return;
         };

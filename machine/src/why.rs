@@ -125,7 +125,8 @@ impl Job {
             if around.lacks(kind, &pool) {
                 let (work, attempt) = (asked.work.clone(), Attempt::FIRST);
                 let step = asked.question.step.clone();
-                let command = OpenCommand { work, attempt, kind, pool, step, tool: None, remembered: None };
+                let command =
+                    OpenCommand { work, attempt, kind, pool, step, tool: None, remembered: None };
                 reasons.push(since(asked.asked, Reason::NoWorker { command }));
             }
         }

@@ -48,7 +48,8 @@ impl McpServer {
                 let decision = decision.unwrap_or(Verdict::Respond);
                 // A model answers whatever it is asked, so it never approves its own job.
                 let (remember, by, four_eyes) = (None, None, true);
-                let answer = GiveAnswer { job, ask, decision, value, text, digest, remember, by, four_eyes };
+                let answer =
+                    GiveAnswer { job, ask, decision, value, text, digest, remember, by, four_eyes };
                 result(&self.client.call(&answer).await?)
             }
             ToolName::CancelJob => {

@@ -3,7 +3,7 @@
 
 use proto::{
     error::Failure,
-    interaction::{Answer, Field, Question, QuestionKind, Verdict},
+    interaction::{Answer, Field, Question, QuestionKind, Remember, Verdict},
     lang::Language,
 };
 use serde_json::{Map, Value};
@@ -51,6 +51,12 @@ impl AnswerDraft {
         self.left.clone().next().and_then(|at| self.fields().get(at))
     }
 
+    /// Returns whether an approval can be remembered for the job.
+    #[must_use]
+    pub fn remembers(&self) -> bool {
+        self.question.can_be_remembered(Verdict::Approve)
+    }
+
     /// Returns whether a field of the form has a value.
     #[must_use]
     pub fn is_begun(&self) -> bool {
@@ -75,6 +81,11 @@ impl AnswerDraft {
             },
             QuestionKind::ToolApproval { digest, .. } => match (parse::yes(line), line) {
                 (_, "") => Taken::More,
+                (None, line) if parse::always(line) && self.remembers() => {
+                    let remember = Some(Remember::Job);
+                    let answer = Answer::approve(Some(digest.clone()));
+                    Taken::Answer(Answer { remember, ..answer })
+                }
                 (Some(true), _) => Taken::Answer(Answer::approve(Some(digest.clone()))),
                 (Some(false), _) => Taken::Answer(verdict(Verdict::Reject, "")),
                 (None, words) => Taken::Answer(verdict(Verdict::Reject, words)),

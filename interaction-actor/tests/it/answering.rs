@@ -44,7 +44,9 @@ fn approval(job: &JobId) -> (QuestionKind, String) {
     let args = json!({"to": "a@example.org"});
     let digest = approval_digest(job, "g0.r1.s1", &tool, "1", &args);
     let version = "1".to_owned();
-    (QuestionKind::ToolApproval { tool, version, args, digest: digest.clone() }, digest)
+    let (asked_by, seen) = (vec![AskedBy::Tool], None);
+    let digested = digest.clone();
+    (QuestionKind::ToolApproval { tool, version, args, digest: digested, asked_by, seen }, digest)
 }
 
 fn plan_check() -> QuestionKind {

@@ -15,6 +15,8 @@ fn an_approval_binds_what_was_seen() {
         version: "1".into(),
         args: json!({}),
         digest: "abc".into(),
+        asked_by: Vec::new(),
+        seen: None,
     });
     assert_eq!(q.check(&Answer::approve(Some("abc".into()))), Ok(()));
     assert_eq!(q.check(&Answer::approve(Some("old".into()))), Err(Misfit::Stale));

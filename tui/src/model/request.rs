@@ -4,7 +4,7 @@
 use proto::{
     door::{GiveAnswer, SendSignal, Submit},
     id::{AskId, JobId},
-    interaction::{Answer, Verdict},
+    interaction::{Answer, Remember, Verdict},
     point::{Fork, Order, Point},
 };
 
@@ -147,7 +147,8 @@ fn signal_command(job: &JobId, signal: &Order) -> String {
 }
 
 fn answer_command(answer: &GiveAnswer) -> String {
-    let GiveAnswer { job, ask, decision, value, text, digest, remember, by: _, four_eyes: _ } = answer;
+    let GiveAnswer { job, ask, decision, value, text, digest, remember, by: _, four_eyes: _ } =
+        answer;
     let text = text.as_ref().map(|text| format!(" --text {}", quoted(text))).unwrap_or_default();
     match decision {
         Verdict::Approve => {
