@@ -186,6 +186,27 @@ mod tests {
     }
 
     #[test]
+    fn an_approval_is_remembered_for_the_job_where_it_can_be() {
+        let approval = |asked_by: Value| {
+            question(&json!({"kind": "tool_approval", "tool": "echo", "version": "1", "args": {},
+                "digest": "ab", "asked_by": asked_by}))
+        };
+        let approve = Answer::approve(Some("ab".into()));
+        for line in ["a", " Always", "总是"] {
+            let remembered = Answer { remember: Some(Remember::Job), ..approve.clone() };
+            let taken = approval(json!([{"by": "tool"}])).take(Language::En, line);
+            assert_eq!(taken, Taken::Answer(remembered));
+        }
+        let taken = approval(json!([{"by": "tool"}])).take(Language::En, "y");
+        assert_eq!(taken, Taken::Answer(approve));
+        // A question of an older version takes the letter for the reason of a rejection.
+        assert_eq!(
+            approval(json!([])).take(Language::En, "a"),
+            Taken::Answer(verdict(Verdict::Reject, "a"))
+        );
+    }
+
+    #[test]
     fn a_form_is_filled_in_field_by_field_and_a_refused_field_is_asked_again() {
         let mut form = question(&json!({"kind": "form", "fields": [
             {"key": "who", "label": "Who", "type": "text", "required": true},

@@ -375,6 +375,13 @@ async fn an_approval_is_remembered_only_by_a_person_who_may_approve() {
         assert_eq!(refused.code, Code::InvalidAnswer);
         assert_eq!(refused.field.as_deref(), Some("remember"));
     }
+    // A link answers its question and does nothing else.
+    let link = json!({"job": "j", "ask": "q1"}).to_string();
+    let link = office.send("link", &link, Some("cat")).await.unwrap();
+    let answer = json!({"decision": "approve", "digest": digest, "remember": "job"});
+    let redeem = json!({"handle": link["handle"], "answer": answer}).to_string();
+    let refused = office.send("redeem", &redeem, None).await.unwrap_err();
+    assert_eq!(refused.code, Code::InvalidAnswer, "{refused:?}");
     office.send("answer", &approve.to_string(), Some("cat")).await.unwrap();
     let stored = answers(&office, &job).await;
     assert_eq!((stored.len(), stored[0].by.as_str()), (1, "cat"));

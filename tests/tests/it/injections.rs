@@ -264,8 +264,9 @@ async fn a_person_approves_a_tool_for_a_job_and_is_not_asked_again() {
     until(&stage.client, &job, JobState::InputRequired).await;
     let shown = run(company, &["inbox", "show", "writes"]);
     assert!(shown.contains("--remember"), "{shown}");
-    let approved = company.command().args(["inbox", "approve", "writes", "--yes", "--remember"]);
-    let approved = { approved }.output().unwrap();
+    let mut approve = company.command();
+    let approved = approve.args(["inbox", "approve", "writes", "--yes", "--remember"]).output();
+    let approved = approved.unwrap();
     assert!(approved.status.success(), "{}", said(&approved));
     let view = until(&stage.client, &job, JobState::Completed).await;
     assert_eq!(stage.called(&view), ["write_file"], "the first call and one more");

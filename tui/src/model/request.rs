@@ -206,6 +206,9 @@ mod tests {
             answer(Answer::approve(Some("ab12".into()))),
             "callboard inbox approve j1 q1 --digest ab12"
         );
+        let mut for_job = Request::answer(&job, &ask, Answer::approve(Some("ab12".into())));
+        for_job.remember();
+        assert_eq!(for_job.command(), "callboard inbox approve j1 q1 --digest ab12 --remember");
         assert_eq!(
             answer(Answer::respond(json!(["a b"]))),
             r#"callboard inbox answer j1 q1 --value '["a b"]'"#
