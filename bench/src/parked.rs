@@ -188,6 +188,7 @@ async fn resume(
             value: None,
             text: None,
             digest: Some(digest),
+            remember: None,
             by: Some("bench".to_owned()),
             four_eyes: false,
         };

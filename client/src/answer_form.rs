@@ -58,7 +58,7 @@ pub fn answer(question: &Question, payload: &Value) -> Option<Answer> {
                 (false, None, None) => (Verdict::Reject, None),
                 (true, _, _) | (false, Some(_), Some(_)) => return None,
             };
-            Some(Answer { decision, value: plan, text: changes, digest })
+            Some(Answer { decision, value: plan, text: changes, digest, remember: None })
         }
         QuestionKind::ToolApproval { digest, .. } => {
             let fields = known(payload, &["approved", "reason"])?;
@@ -83,7 +83,7 @@ pub fn answer(question: &Question, payload: &Value) -> Option<Answer> {
 /// Returns the answer of a person who declines: a plan that is declined ends its job.
 #[must_use]
 pub fn decline() -> Answer {
-    Answer { decision: Verdict::Reject, value: None, text: None, digest: None }
+    Answer { decision: Verdict::Reject, value: None, text: None, digest: None, remember: None }
 }
 
 /// Returns the members of an object that has no others than these.

@@ -206,6 +206,7 @@ mod tests {
             tools: Vec::new(),
             budget: Vec::new(),
             untrusted: None,
+            remembered: Vec::new(),
             conversation: None,
             generation: proto::id::Generation::FIRST,
             forked: None,

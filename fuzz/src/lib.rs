@@ -91,7 +91,13 @@ fn sound(plan: &Plan, accepted: bool) {
     assert!(!accepted || done.len() == plan.steps.len(), "accepted with an id twice");
     let value = serde_json::to_value(plan).expect("a plan is JSON");
     assert_eq!(serde_json::from_value::<Plan>(value.clone()).ok().as_ref(), Some(plan));
-    let answer = Answer { decision: Verdict::Edit, value: Some(value), text: None, digest: None };
+    let answer = Answer {
+        decision: Verdict::Edit,
+        value: Some(value),
+        text: None,
+        digest: None,
+        remember: None,
+    };
     let kept = edited(&answer, &[]);
     assert_eq!(kept.as_ref().ok(), (accepted && !plan.steps.is_empty()).then_some(plan));
 }

@@ -176,6 +176,8 @@ mod tests {
             version: "1".into(),
             args: json!({"body": "x".repeat(3_000_000)}),
             digest: "d".into(),
+            asked_by: Vec::new(),
+            seen: None,
         });
         assert!(bytes <= ENTRY_BYTES_MAX && entry.schema.is_none(), "{bytes}");
         let (small, _) = check(QuestionKind::Question);

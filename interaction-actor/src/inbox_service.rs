@@ -101,9 +101,11 @@ impl Answers<GiveAnswer> for InboxService {
         let request = asked.request()?;
         let Asked { caller, call, .. } = asked;
         let by = by(&caller, request.by.as_deref())?;
-        let GiveAnswer { job, ask, decision, value, text, digest, four_eyes, .. } = request;
+        let GiveAnswer { job, ask, decision, value, text, digest, remember, four_eyes, .. } =
+            request;
         let giver = Giver { by, known: caller != Caller::Anyone, four_eyes };
-        self.give(job, ask, Answer { decision, value, text, digest }, giver, call.trace).await
+        self.give(job, ask, Answer { decision, value, text, digest, remember }, giver, call.trace)
+            .await
     }
 }
 
@@ -359,6 +361,7 @@ fn closed(job: &JobId, ask: &AskId, because: Closed) -> Failure {
         Closed::JobEnded => Text::QuestionJobEnded { ask, job },
         Closed::Superseded => Text::QuestionSuperseded { ask, job },
         Closed::RolledBack => Text::QuestionRolledBack { ask, job },
+        Closed::Denied => Text::QuestionDenied { ask, job },
     };
     Failure::of(Code::Closed, why)
 }
@@ -367,6 +370,7 @@ fn refused(misfit: &Misfit) -> Failure {
     let (code, field) = match misfit {
         Misfit::Stale => (Code::Stale, "digest"),
         Misfit::Verdict { .. } => (Code::InvalidAnswer, "decision"),
+        Misfit::NotRemembered => (Code::InvalidAnswer, "remember"),
         Misfit::NoText | Misfit::TooLong => (Code::InvalidAnswer, "text"),
         Misfit::NoValue | Misfit::Plan(_) => (Code::InvalidAnswer, "value"),
     };

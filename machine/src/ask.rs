@@ -83,10 +83,10 @@ impl ActiveJob {
     /// Returns the first question that the step needs answered.
     pub(super) fn step_question(&self, job: &JobId, step: &StepRun) -> Option<QuestionRequest> {
         let approval = |call: &Call| {
-            let because = self.asks_by_rule(call);
-            let kind = call.to_approve(job, because.is_some())?;
+            let cause = self.approval_cause(call)?;
+            let kind = call.to_approve(job, &cause)?;
             let prompt = Text::ApproveCall { tool: &call.tool }.text(self.language());
-            let prompt = because.map_or(prompt.clone(), |because| format!("{prompt}\n{because}"));
+            let prompt = cause.why.map_or(prompt.clone(), |because| format!("{prompt}\n{because}"));
             let work = names::approval(&call.work);
             Some(QuestionRequest {
                 work,
@@ -174,6 +174,7 @@ impl ActiveJob {
             return Counted::No;
         };
         self.timers.orphan(asking.timer());
+        self.remember_approval(&asking, answered, at);
         self.deliver(at.time, job, &asking, &answered.answer);
         Counted::Yes
     }
@@ -191,12 +192,7 @@ impl ActiveJob {
         }
         match &asking.question.kind {
             QuestionKind::ToolApproval { .. } => {
-                let no = Answer {
-                    decision: Verdict::Reject,
-                    value: None,
-                    text: Some(reason),
-                    digest: None,
-                };
+                let no = Answer { text: Some(reason), ..Answer::of(Verdict::Reject) };
                 self.deliver(at, job, &asking, &no);
             }
             QuestionKind::PlanCheck { .. }

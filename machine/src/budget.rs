@@ -157,7 +157,7 @@ impl ActiveJob {
     fn wishes_of(&self, step: &StepRun) -> Vec<Wish> {
         // A tool's cost is known only after it has reported one.
         let call_of = |call: &Call| {
-            let attempt = call.would_send()?;
+            let attempt = self.would_send(call)?;
             let costs = self.spending.has_cost(&call.tool);
             Some(Wish { costs, ..Wish::new(Spend::Tool, attempt) })
         };

@@ -22,6 +22,7 @@ use super::{
     attempts::{Attempts, Retries},
     excerpt,
     kin_text::{self, Text},
+    trust::ApprovalCause,
 };
 
 /// A tool call with resolved arguments.
@@ -32,6 +33,8 @@ pub(super) struct Call {
     pub(super) binding: Binding,
     pub(super) args: Value,
     pub(super) agreement: Agreement,
+    /// Question whose remembered approval covers the call.
+    pub(super) remembered: Option<AskId>,
     pub(super) attempts: Attempts,
     /// `true` if the last broken attempt ended with the tool's negative answer rather than a fault.
     said_no: bool,
@@ -105,6 +108,7 @@ impl Call {
             binding,
             args,
             agreement,
+            remembered: None,
             attempts: Attempts::default(),
             said_no: false,
             noes: 0,
@@ -141,6 +145,7 @@ impl Call {
             language: submission.language,
             idempotency_key: self.key.clone().unwrap_or_else(|| submission.key(&self.work)),
             approved,
+            remembered: self.remembered.clone(),
             hosts: submission.hosts.cloned(),
             refused: None,
         })
@@ -170,6 +175,7 @@ impl Call {
         let was_sent = self.attempts.count() > 0;
         (self.work, self.attempts, self.said_no) = (work, Attempts::default(), false);
         (self.noes, self.faults, self.key) = (0, 0, None);
+        self.remembered = None;
         match &self.agreement {
             Agreement::NotNeeded => {}
             // The digest of an approval covers the name of the work, which has changed.
@@ -181,17 +187,26 @@ impl Call {
     }
 
     /// Returns the approval question, if it is to be asked now.
-    /// `by_rule` is `true` if a rule of the agent asks about a call that is due.
-    pub(super) fn to_approve(&self, job: &JobId, by_rule: bool) -> Option<QuestionKind> {
-        let is_due = || self.agreement == Agreement::NotNeeded && self.attempts.to_send().is_some();
-        let is_wanted = self.agreement == Agreement::Wanted || by_rule && is_due();
-        let wanted = self.end.is_none() && is_wanted;
-        wanted.then(|| QuestionKind::ToolApproval {
+    pub(super) fn to_approve(&self, job: &JobId, cause: &ApprovalCause) -> Option<QuestionKind> {
+        let is_due = match &self.agreement {
+            Agreement::Wanted => true,
+            Agreement::NotNeeded => self.attempts.to_send().is_some(),
+            Agreement::Asked(_) | Agreement::Given(_) => false,
+        };
+        (self.end.is_none() && is_due).then(|| QuestionKind::ToolApproval {
             tool: self.tool.clone(),
             version: self.binding.version.clone(),
             args: self.args.clone(),
             digest: self.digest(job),
+            asked_by: cause.asked_by.clone(),
+            seen: cause.seen.clone(),
         })
+    }
+
+    /// Approves the call by an approval that a person has remembered for the job.
+    pub(super) fn approve_as_remembered(&mut self, job: &JobId, ask: &AskId) {
+        self.agreement = Agreement::Given(self.digest(job));
+        self.remembered = Some(ask.clone());
     }
 
     /// Records that an attempt was sent, and returns `true` if it was due.
@@ -367,6 +382,7 @@ impl Call {
             state,
             attempts: self.attempts.count(),
             message: message.map(|m| excerpt::line(&m, 200)),
+            remembered: self.remembered.clone(),
         }
     }
 }

@@ -183,16 +183,18 @@ impl Job {
         let (language, hosts) = (open.language(), open.brief.agent.tool.hosts.as_ref());
         let (job, seq, at) = (&self.id, self.first, self.created);
         let submission = Submission { job, seq, at, language, hosts };
-        match open.ruling(call) {
+        let call = open.cleared(call, &self.id);
+        match open.ruling(&call) {
             Ruling::Run => {}
-            Ruling::Ask(_) if call.agreement == Agreement::NotNeeded => return None,
-            Ruling::Ask(_) => {}
+            Ruling::Ask { .. } if call.agreement == Agreement::NotNeeded => return None,
+            Ruling::Ask { .. } => {}
             Ruling::Deny(why) => {
-                return call.to_refuse(&submission, step.id(), why).map(Decision::Call);
+                let refused = || call.to_refuse(&submission, step.id(), why).map(Decision::Call);
+                return open.withdrawal(&call).or_else(refused);
             }
         }
         if call.is_agent() {
-            return self.spawn(open, step, call).map(|work| Decision::Spawn(Box::new(work)));
+            return self.spawn(open, step, &call).map(|work| Decision::Spawn(Box::new(work)));
         }
         call.to_send(&submission, step.id()).map(Decision::Call)
     }

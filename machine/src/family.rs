@@ -167,7 +167,7 @@ impl ActiveJob {
             // A parent's log does not hold what its child has seen, so the result is taken for
             // content from outside.
             let tool = call.tool.clone();
-            self.saw_outside(&tool, at.seq);
+            self.saw_outside(&tool, at);
         }
     }
 }

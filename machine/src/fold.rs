@@ -159,11 +159,11 @@ impl Job {
             && match decision {
                 Decision::Plan(work) => open.sent_plan(at, work),
                 Decision::Turn(work) => open.sent_turn(at, work),
-                Decision::Call(work) => open.sent_call(at, work),
+                Decision::Call(work) => open.sent_call(at, &self.id, work),
                 Decision::Ask(work) => open.asked(at.time, &self.id, work),
                 Decision::Wait(wait) => open.waits(at.time, wait),
                 Decision::Note(Note::QuestionClosed { ask, because, .. }) => {
-                    open.questions.noted_closed(ask, *because, at.time)
+                    open.noted_closed(ask, *because, at)
                 }
                 Decision::Note(Note::Stopped { work, notice }) => {
                     open.stopped(at.time, work, notice);
@@ -172,7 +172,7 @@ impl Job {
                 // The note exists only to be a decision: the first decision arms the deadline.
                 Decision::Note(Note::Held { .. }) => true,
                 Decision::Note(Note::Advanced(advance)) => open.advanced(at.time, advance),
-                Decision::Spawn(work) => open.sent_spawn(at, work),
+                Decision::Spawn(work) => open.sent_spawn(at, &self.id, work),
                 Decision::Note(
                     note @ (Note::Spawned { .. }
                     | Note::ChildTold { .. }
@@ -314,7 +314,7 @@ impl ActiveJob {
         });
         let Some((tool, untrusted)) = answered else { return Counted::No };
         if untrusted {
-            self.saw_outside(&tool, at.seq);
+            self.saw_outside(&tool, at);
         }
         Counted::Yes
     }
@@ -391,26 +391,28 @@ impl ActiveJob {
         sent
     }
 
-    fn sent_call(&mut self, at: At, work: &CallWork) -> bool {
+    fn sent_call(&mut self, at: At, job: &JobId, work: &CallWork) -> bool {
         let sent = self.sent_unit(at, &work.work, work.attempt, Some(&work.idempotency_key));
-        // The registry knows what a tool reads, also where the plan is older than the mark.
-        if work.untrusted
-            && let Some((call, _)) = self.execution.call_mut(|call| call.work == work.work)
-        {
-            call.binding.untrusted = true;
-        }
-        if let Some(error) = work.refused.as_ref().filter(|_| sent)
-            && let Some((call, _)) = self.execution.call_mut(|call| call.work == work.work)
-        {
-            call.broke(error.clone(), at.time);
+        if let Some((call, _)) = self.execution.call_mut(|call| call.work == work.work) {
+            // The registry knows what a tool reads, also where the plan is older than the mark.
+            call.binding.untrusted |= work.untrusted;
+            if let Some(ask) = &work.remembered {
+                call.approve_as_remembered(job, ask);
+            }
+            if let Some(error) = work.refused.as_ref().filter(|_| sent) {
+                call.broke(error.clone(), at.time);
+            }
         }
         sent
     }
 
-    fn sent_spawn(&mut self, at: At, work: &SpawnWork) -> bool {
+    fn sent_spawn(&mut self, at: At, job: &JobId, work: &SpawnWork) -> bool {
         self.family.spawned(work, self.lineage.generation());
         if let Some((call, _)) = self.execution.call_mut(|call| call.work == work.work) {
             call.asks_below = false;
+            if let Some(ask) = &work.remembered {
+                call.approve_as_remembered(job, ask);
+            }
         }
         self.sent_unit(at, &work.work, work.attempt, None)
     }

@@ -156,8 +156,10 @@ impl ActiveJob {
         self.lineage.fork_of(origin);
         self.family.leave();
         self.steering.clear_signals();
+        // An approval counts for the job in which a person gave it.
+        self.approvals.forget();
         // The position of the mark is one of the source's log.
-        self.mark.iter_mut().for_each(|mark| mark.seq = None);
+        self.mark.iter_mut().for_each(|mark| (mark.seq, mark.at) = (None, None));
         self.execution.take_along();
         self.spending.begin_bill();
         self.go_on(self.generation().next());

@@ -206,6 +206,7 @@ impl Job {
             goal,
             language,
             workflow: call.workflow.as_deref().cloned(),
+            remembered: call.remembered.clone(),
         })
     }
 }

@@ -58,7 +58,8 @@ impl ActiveJob {
 
     /// Returns the number of calls of sub-agents that are to be sent now.
     fn wanted_children(&self) -> usize {
-        let wants = |call: &Call| call.is_agent() && call.would_send().is_some();
+        let is_due = |call: &Call| call.end.is_none() && call.attempts.to_send().is_some();
+        let wants = |call: &Call| call.is_agent() && is_due(call) && self.may_send(call);
         let steps = self.active_steps().into_iter();
         steps
             .map(|step| match &step.exec {

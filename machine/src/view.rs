@@ -59,6 +59,7 @@ impl Job {
             tools: open.spending.tools().cloned().collect(),
             budget: open.gauges(self.age_ms()).collect(),
             untrusted: open.mark.clone(),
+            remembered: open.approvals.all().to_vec(),
             conversation: open.conversation_id(),
             generation: open.generation(),
             forked: open.lineage.origin().cloned(),

@@ -125,7 +125,8 @@ impl Job {
             if around.lacks(kind, &pool) {
                 let (work, attempt) = (asked.work.clone(), Attempt::FIRST);
                 let step = asked.question.step.clone();
-                let command = OpenCommand { work, attempt, kind, pool, step, tool: None };
+                let command =
+                    OpenCommand { work, attempt, kind, pool, step, tool: None, remembered: None };
                 reasons.push(since(asked.asked, Reason::NoWorker { command }));
             }
         }
@@ -197,16 +198,18 @@ fn of_unit(unit: &Unit<'_>, open: &ActiveJob, path: &str, around: &Surroundings)
 
 /// Returns the command of a unit of work; `None` for a run of a step, which has none.
 fn command(unit: &Unit<'_>, attempt: Attempt) -> Option<OpenCommand> {
+    let mut remembered = None;
     let (kind, pool, step, tool) = match unit.labor {
         Labor::Plan => (DecisionKind::Plan, pools::models(), None, None),
         Labor::Turn(step) => (DecisionKind::Turn, pools::models(), Some(step), None),
         Labor::Call(step, call) => {
+            remembered.clone_from(&call.remembered);
             (DecisionKind::Call, call.binding.pool.clone(), Some(step), Some(call.tool.clone()))
         }
         Labor::Run => return None,
     };
     let (work, step) = (unit.work.clone(), step.map(|step| step.id().clone()));
-    Some(OpenCommand { work, attempt, kind, pool, step, tool })
+    Some(OpenCommand { work, attempt, kind, pool, step, tool, remembered })
 }
 
 /// Returns the place of a command: in its queue, or with a worker.

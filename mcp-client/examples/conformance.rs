@@ -131,6 +131,7 @@ async fn call(tools: &Toolset, spec: ToolSpec, args: Value) -> Result<String, Bo
         args,
         idempotency_key: "job/g0.s1".into(),
         approved: None,
+        remembered: None,
         hosts: None,
         refused: None,
         language: Language::En,

@@ -23,7 +23,7 @@ use crate::{
     conversation::Exchange,
     fact::{AskedKind, PlanNote},
     file::FileTold,
-    id::{Attempt, Generation, JobId, Pool, StepId, TimerName, ToolName, Unit, WorkId},
+    id::{AskId, Attempt, Generation, JobId, Pool, StepId, TimerName, ToolName, Unit, WorkId},
     interaction::Question,
     job::Outcome,
     lang::Language,
@@ -328,6 +328,10 @@ pub struct CallWork {
     /// that it is about to run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<String>,
+    /// Question whose remembered approval covers the call; absent when the call was approved by
+    /// itself or needed no approval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remembered: Option<AskId>,
     /// The only hosts that the tool may send requests to; `None` for no rule of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Hosts>,
@@ -359,6 +363,10 @@ pub struct SpawnWork {
     /// Workflow that the child runs, whose definition the submission of this job holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow: Option<SpawnedWorkflow>,
+    /// Question whose remembered approval covers the call; absent when the call was approved by
+    /// itself or needed no approval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remembered: Option<AskId>,
 }
 
 /// A workflow that a child job runs.

@@ -14,6 +14,10 @@ use crate::{
     refusal::Text,
 };
 
+mod remembered;
+
+pub use remembered::{AskedBy, Remember, Remembered};
+
 /// A question in the form of the job's log and of the inbox.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Question {
@@ -89,6 +93,13 @@ pub enum QuestionKind {
         args: Value,
         /// Digest that an approval refers to.
         digest: String,
+        /// Policies that make a person approve the call. Empty in questions of older versions,
+        /// whose approval cannot be remembered.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        asked_by: Vec<AskedBy>,
+        /// Tool whose content from outside the job had seen when it asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seen: Option<ToolName>,
     },
 }
 
@@ -234,19 +245,28 @@ pub struct Answer {
     /// calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// Scope for which the approval of a tool call is remembered; this call alone when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remember: Option<Remember>,
 }
 
 impl Answer {
     /// Creates an approval of the plan or call with this digest.
     #[must_use]
     pub fn approve(digest: Option<String>) -> Self {
-        Self { decision: Verdict::Approve, value: None, text: None, digest }
+        Self { digest, ..Self::of(Verdict::Approve) }
     }
 
     /// Creates an answer to a question, choice or form.
     #[must_use]
     pub fn respond(value: Value) -> Self {
-        Self { decision: Verdict::Respond, value: Some(value), text: None, digest: None }
+        Self { value: Some(value), ..Self::of(Verdict::Respond) }
+    }
+
+    /// Creates an answer that is a decision alone.
+    #[must_use]
+    pub const fn of(decision: Verdict) -> Self {
+        Self { decision, value: None, text: None, digest: None, remember: None }
     }
 }
 
@@ -272,6 +292,8 @@ pub enum Misfit {
     Stale,
     /// The text exceeds [`limits::ANSWER_BYTES_MAX`].
     TooLong,
+    /// The answer is to be remembered, and is no approval of a tool call.
+    NotRemembered,
 }
 
 impl Misfit {
@@ -285,6 +307,7 @@ impl Misfit {
             }
             Self::NoText => Text::NoRevision,
             Self::NoValue => Text::NoValue,
+            Self::NotRemembered => Text::NotRemembered,
             Self::Stale => Text::StaleDigest,
             Self::TooLong => Text::TextTooLong { max: &limits::ANSWER_BYTES_MAX },
             Self::Plan(why) => return why.clone(),
@@ -302,6 +325,9 @@ impl Question {
         use Verdict::{Approve, Edit, Reject, Respond};
         if answer.text.as_ref().is_some_and(|t| t.len() > limits::ANSWER_BYTES_MAX) {
             return Err(Misfit::TooLong);
+        }
+        if answer.remember.is_some() && !self.can_be_remembered(answer.decision) {
+            return Err(Misfit::NotRemembered);
         }
         let verdict =
             |allowed| Misfit::Verdict { kind: self.kind.name(), allowed, got: answer.decision };
@@ -337,6 +363,22 @@ impl Question {
                 QuestionKind::Question | QuestionKind::Choice { .. } | QuestionKind::Form { .. },
                 Approve | Edit,
             ) => Err(verdict(Respond)),
+        }
+    }
+
+    /// Returns `true` if an answer with this decision can count for later calls.
+    #[must_use]
+    pub fn can_be_remembered(&self, decision: Verdict) -> bool {
+        match (&self.kind, decision) {
+            (QuestionKind::ToolApproval { asked_by, .. }, Verdict::Approve) => !asked_by.is_empty(),
+            (
+                QuestionKind::ToolApproval { .. }
+                | QuestionKind::PlanCheck { .. }
+                | QuestionKind::Question
+                | QuestionKind::Choice { .. }
+                | QuestionKind::Form { .. },
+                Verdict::Approve | Verdict::Reject | Verdict::Respond | Verdict::Edit,
+            ) => false,
         }
     }
 

@@ -15,7 +15,7 @@ use crate::{
         AgentName, AskId, Attempt, ConversationId, Generation, JobId, Seq, SnapshotName, StepId,
         ToolName, WorkId,
     },
-    interaction::{KindOfQuestion, Question, Verdict},
+    interaction::{KindOfQuestion, Question, Remembered, Verdict},
     job::{FailReason, JobState, Outcome, SubStatus},
     label::Labels,
     lang::Language,
@@ -39,6 +39,9 @@ pub struct Mark {
     /// job that delegated it, by its conversation or by the source of its fork.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<Seq>,
+    /// Server time of the result; absent like the position.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
 }
 
 /// A job at one position of its log.
@@ -135,6 +138,9 @@ pub struct JobView {
     /// Content from outside that the job has seen first; absent for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untrusted: Option<Mark>,
+    /// Approvals that count for later calls of the job.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remembered: Vec<Remembered>,
     /// Conversation that the job belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,
@@ -323,6 +329,9 @@ pub struct CallView {
     /// Message of the result, truncated for display.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// Question whose remembered approval covers the call; absent for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remembered: Option<AskId>,
 }
 
 /// The state of a tool call.

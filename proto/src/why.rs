@@ -45,6 +45,9 @@ pub struct OpenCommand {
     /// Tool of a call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<ToolName>,
+    /// Question whose remembered approval covers the call; absent for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remembered: Option<AskId>,
 }
 
 /// The codes of the reasons. A job with several reasons lists them in the order of the variants.
@@ -327,9 +330,12 @@ fn paused(by: Option<&str>, note: Option<&str>, language: Language) -> String {
 }
 
 fn running(command: &OpenCommand, language: Language) -> String {
-    let OpenCommand { work, tool, kind, .. } = command;
+    let OpenCommand { work, tool, kind, remembered, .. } = command;
     match (tool, kind) {
-        (Some(tool), _) => Text::RunningTool { tool },
+        (Some(tool), _) => match remembered {
+            Some(ask) => Text::RunningToolRemembered { tool, ask },
+            None => Text::RunningTool { tool },
+        },
         (None, DecisionKind::Plan) => Text::RunningPlan,
         (None, DecisionKind::Turn) => Text::RunningTurn,
         (
@@ -372,6 +378,7 @@ mod tests {
             pool: Pool::new("python").unwrap(),
             step: Some(StepId::new("a").unwrap()),
             tool: Some(ToolName::new("word_count").unwrap()),
+            remembered: None,
         }
     }
 

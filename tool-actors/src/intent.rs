@@ -98,6 +98,7 @@ mod tests {
             args: serde_json::Value::Null,
             idempotency_key: "k".into(),
             approved: None,
+            remembered: None,
             hosts: None,
             refused: None,
             language: Language::En,

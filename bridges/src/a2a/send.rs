@@ -229,10 +229,11 @@ impl A2aServer {
             Failure::composed(Code::InvalidAnswer, &wrong.words()).at("message.parts")
         })?;
         let (job, ask) = open.key();
-        let Answer { decision, value, text, digest } = answer;
+        let Answer { decision, value, text, digest, remember } = answer;
         // A program answers whatever it is asked, so it never approves its own job.
         let (by, four_eyes) = (None, true);
-        let answer = GiveAnswer { job, ask, decision, value, text, digest, by, four_eyes };
+        let answer =
+            GiveAnswer { job, ask, decision, value, text, digest, remember, by, four_eyes };
         match self.client.call(&answer).await {
             Ok(_) => Ok(open.key()),
             Err(failure) if failure.code.is_settled_elsewhere() => Ok(open.key()),

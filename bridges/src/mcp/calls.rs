@@ -47,8 +47,9 @@ impl McpServer {
                 let AnswerQuestion { job, ask, decision, value, text, digest } = read(arguments)?;
                 let decision = decision.unwrap_or(Verdict::Respond);
                 // A model answers whatever it is asked, so it never approves its own job.
-                let (by, four_eyes) = (None, true);
-                let answer = GiveAnswer { job, ask, decision, value, text, digest, by, four_eyes };
+                let (remember, by, four_eyes) = (None, None, true);
+                let answer =
+                    GiveAnswer { job, ask, decision, value, text, digest, remember, by, four_eyes };
                 result(&self.client.call(&answer).await?)
             }
             ToolName::CancelJob => {

@@ -125,7 +125,7 @@ mod tests {
 
     fn told(decision: Verdict, words: &str) -> Answer {
         let text = Some(words.to_owned()).filter(|words| !words.is_empty());
-        Answer { decision, value: None, text, digest: None }
+        Answer { decision, value: None, text, digest: None, remember: None }
     }
 
     async fn check(n: usize, typed: &[&str], expected: Answer) {

@@ -13,6 +13,9 @@ use crate::{style::Style, words::Text};
 pub(crate) fn of(style: &Style, draft: &AnswerDraft) -> String {
     match &draft.question().kind {
         QuestionKind::PlanCheck { .. } => style.say(Text::PromptPlan),
+        QuestionKind::ToolApproval { tool, .. } if draft.remembers() => {
+            style.say(Text::PromptApprovalRemember { tool })
+        }
         QuestionKind::ToolApproval { .. } => style.say(Text::PromptApproval),
         QuestionKind::Question => style.say(Text::PromptQuestion),
         QuestionKind::Choice { multiple: false, .. } => style.say(Text::PromptChoice),

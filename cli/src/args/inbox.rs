@@ -105,6 +105,9 @@ pub(crate) struct ApproveArgs {
     /// Digest of the question, from `inbox show`; scripts need it to approve tool calls
     #[arg(long, value_name = "SHA256")]
     pub(crate) digest: Option<String>,
+    /// Approve later calls of the tool in this job, too, while the same policies ask about them
+    #[arg(long)]
+    pub(crate) remember: bool,
 }
 
 /// `inbox reject`.

@@ -263,7 +263,13 @@ fn by_itself(asked: &Question) -> Option<(Answer, Words)> {
         }
         QuestionKind::Question | QuestionKind::Form { .. } => None,
         QuestionKind::ToolApproval { .. } => {
-            let no = Answer { decision: Verdict::Reject, value: None, text: None, digest: None };
+            let no = Answer {
+                decision: Verdict::Reject,
+                value: None,
+                text: None,
+                digest: None,
+                remember: None,
+            };
             Some((no, Text::DemoRejects.into()))
         }
     }

@@ -112,7 +112,7 @@ fn shown(entry: &InboxEntry) -> Result<(&Plan, &String), CliError> {
 
 fn answer(value: Value, digest: &str) -> Answer {
     let (decision, digest) = (Verdict::Edit, Some(digest.to_owned()));
-    Answer { decision, value: Some(value), text: None, digest }
+    Answer { decision, value: Some(value), text: None, digest, remember: None }
 }
 
 /// Parses YAML, of which JSON is a subset.

@@ -7,7 +7,7 @@ use proto::{
     door::{AnswerTaken, GiveAnswer, Inbox, InboxEntry, InboxPage},
     error::{Code, Failure},
     id::JobId,
-    interaction::{Answer, QuestionKind, Verdict},
+    interaction::{Answer, QuestionKind, Remember, Verdict},
     lang::Words,
     limits,
     view::JobView,
@@ -143,7 +143,7 @@ async fn answer(client: &Client, output: Output, args: Answering) -> Outcome {
     };
     match given {
         Some(given) => send(client, output, &entry, given).await,
-        None if output::is_interactive() => converse(client, output, &entry).await,
+        None if output::is_interactive() => converse(client, output, &entry, None).await,
         None => Err(CliError::usage(Text::AnswerByFlag).hint(how(&entry))),
     }
 }
@@ -164,9 +164,13 @@ fn json(field: &str, argument: &str) -> Result<Value, CliError> {
 fn worded(entry: &InboxEntry, text: &str) -> Result<Answer, CliError> {
     let text = input::text("text", text, limits::ANSWER_BYTES_MAX)?;
     match &entry.question.kind {
-        QuestionKind::PlanCheck { .. } => {
-            Ok(Answer { decision: Verdict::Respond, value: None, text: Some(text), digest: None })
-        }
+        QuestionKind::PlanCheck { .. } => Ok(Answer {
+            decision: Verdict::Respond,
+            value: None,
+            text: Some(text),
+            digest: None,
+            remember: None,
+        }),
         QuestionKind::Question | QuestionKind::Choice { multiple: false, .. } => {
             Ok(Answer::respond(Value::from(text)))
         }
@@ -178,7 +182,14 @@ fn worded(entry: &InboxEntry, text: &str) -> Result<Answer, CliError> {
     }
 }
 
-async fn converse(client: &Client, output: Output, entry: &InboxEntry) -> Outcome {
+/// Asks for an answer at the terminal. An approval is remembered as `remember` says, or as the
+/// person does.
+async fn converse(
+    client: &Client,
+    output: Output,
+    entry: &InboxEntry,
+    remember: Option<Remember>,
+) -> Outcome {
     let mut keyboard = Keyboard::open();
     let mut interrupts = Interrupts::take()?;
     let (out, asked) = (std::io::stdout(), entry.question.clone());
@@ -192,6 +203,9 @@ async fn converse(client: &Client, output: Output, entry: &InboxEntry) -> Outcom
         let Some(given) = given else {
             return Err(CliError::interrupted(Text::StaysOpen));
         };
+        let approves = given.decision == Verdict::Approve;
+        let remember = given.remember.or(remember.filter(|_| approves));
+        let given = Answer { remember, ..given };
         match client.call(&request(entry, given)).await {
             Err(failure) if failure.code == Code::InvalidAnswer => refused = Some(failure),
             answered => return taken(output, &answered?),
@@ -201,6 +215,7 @@ async fn converse(client: &Client, output: Output, entry: &InboxEntry) -> Outcom
 
 async fn approve(client: &Client, output: Output, yes: bool, args: ApproveArgs) -> Outcome {
     let entry = wait::question(client, &args.question).await?;
+    let remember = args.remember.then_some(Remember::Job);
     let digest = match (&entry.question.kind, args.digest) {
         (_, Some(digest)) => Some(digest),
         (QuestionKind::PlanCheck { digest, .. }, None) => Some(digest.clone()),
@@ -212,7 +227,7 @@ async fn approve(client: &Client, output: Output, yes: bool, args: ApproveArgs) 
                 return Err(CliError::usage(Text::DigestNeeded).hint(hint));
             }
             if !yes {
-                return converse(client, output, &entry).await;
+                return converse(client, output, &entry, remember).await;
             }
             Some(digest.clone())
         }
@@ -221,7 +236,7 @@ async fn approve(client: &Client, output: Output, yes: bool, args: ApproveArgs) 
             None,
         ) => None,
     };
-    send(client, output, &entry, Answer::approve(digest)).await
+    send(client, output, &entry, Answer { remember, ..Answer::approve(digest) }).await
 }
 
 async fn reject(client: &Client, output: Output, args: RejectArgs) -> Outcome {
@@ -230,7 +245,8 @@ async fn reject(client: &Client, output: Output, args: RejectArgs) -> Outcome {
         None => None,
         Some(text) => Some(input::text("text", text, limits::ANSWER_BYTES_MAX)?),
     };
-    let answer = Answer { decision: Verdict::Reject, value: None, text, digest: None };
+    let answer =
+        Answer { decision: Verdict::Reject, value: None, text, digest: None, remember: None };
     send(client, output, &entry, answer).await
 }
 
@@ -240,9 +256,9 @@ async fn send(client: &Client, output: Output, entry: &InboxEntry, answer: Answe
 
 /// Builds the request for an answer.
 pub(super) fn request(entry: &InboxEntry, answer: Answer) -> GiveAnswer {
-    let Answer { decision, value, text, digest } = answer;
+    let Answer { decision, value, text, digest, remember } = answer;
     let (job, ask) = (entry.job.clone(), entry.question.id.clone());
-    GiveAnswer { job, ask, decision, value, text, digest, by: caller(), four_eyes: false }
+    GiveAnswer { job, ask, decision, value, text, digest, remember, by: caller(), four_eyes: false }
 }
 
 pub(super) fn taken(output: Output, answered: &AnswerTaken) -> Outcome {

@@ -164,6 +164,9 @@ fn stepped(
         if let Some(message) = call.message.as_deref().filter(|m| !m.is_empty()) {
             line = line.add(Tone::Dim, format!(" {}", escape::line(message)));
         }
+        if let Some(words) = tree::by_remembered(style, call.remembered.as_ref()) {
+            line = line.add(Tone::Wait, format!(" {words}"));
+        }
         lines.push(line.render(style));
     }
     if moved && !told {

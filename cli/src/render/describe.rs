@@ -6,7 +6,7 @@ use proto::{
     job::Outcome,
     label::Labels,
     progress,
-    view::JobView,
+    view::{JobView, Mark},
 };
 use serde_json::Value;
 
@@ -35,7 +35,6 @@ pub(crate) fn whole(style: &Style, view: &JobView, agent: Option<&Agent>) -> Str
         Some(sub) => format!("{mark} {} · {sub}", view.state),
     };
     let usage = tree::usage(style, view.usage).unwrap_or_default();
-    let untrusted = view.untrusted.as_ref().map(|mark| mark.tool.to_string()).unwrap_or_default();
     let conversation = view.conversation.as_ref().map(ToString::to_string).unwrap_or_default();
     let ignored = match view.ignored {
         0 => String::new(),
@@ -64,7 +63,8 @@ pub(crate) fn whole(style: &Style, view: &JobView, agent: Option<&Agent>) -> Str
             (Text::ToolsLabel, plain(tools(style, view))),
             (Text::BudgetLabel, (budget_tone(view), budget(view))),
             (Text::ConversationLabel, plain(conversation)),
-            (Text::UntrustedLabel, plain(untrusted)),
+            (Text::UntrustedLabel, (Tone::Wait, untrusted(style, view))),
+            (Text::RememberedLabel, plain(remembered(style, view))),
             (Text::ParentLabel, plain(family::above(view))),
             (Text::ForkLabel, plain(points::origin(style, view))),
             (Text::GenerationLabel, plain(points::generation(style, view))),
@@ -122,6 +122,26 @@ fn past_questions(style: &Style, view: &JobView) -> String {
         out.push_str(&question::past(style, past));
     }
     out
+}
+
+/// Says since when the job is marked by content from outside, and by which tool.
+fn untrusted(style: &Style, view: &JobView) -> String {
+    let Some(Mark { tool, seq, at }) = &view.untrusted else { return String::new() };
+    match (seq, at) {
+        (Some(seq), Some(at)) => {
+            style.say(Text::UntrustedSince { tool, at: &style.time(*at), seq })
+        }
+        (Some(_) | None, _) => style.say(Text::UntrustedBefore { tool }),
+    }
+}
+
+/// Lists the approvals that count for later calls.
+fn remembered(style: &Style, view: &JobView) -> String {
+    let each = view.remembered.iter().map(|one| {
+        let by = &escape::line(&one.by);
+        style.say(Text::RememberedOne { tool: &one.tool, ask: &one.ask, by })
+    });
+    each.collect::<Vec<_>>().join(", ")
 }
 
 /// Lists labels, separated by commas.

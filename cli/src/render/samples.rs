@@ -101,6 +101,9 @@ pub(crate) fn view() -> JobView {
         "questions": questions(),
         "past_questions": past_questions(), "older_questions": 3,
         "usage": {"input_tokens": 1200, "output_tokens": 88}, "ignored": 1, "records": 14, "seq": 4711,
+        "untrusted": {"tool": "http_get", "seq": 4705, "at": "2026-11-21T09:58:30Z"},
+        "remembered": [{"tool": "send_mail", "version": "1", "asked_by": [{"by": "tool"}], "ask": "q1",
+            "by": "ann", "seq": 4700, "at": "2026-11-21T09:58:20Z"}],
         "created": at("00"), "updated": at("59"),
     }))
 }
@@ -124,7 +127,8 @@ pub(crate) fn questions() -> Value {
             {"key": "go", "label": "Go?", "type": "boolean", "description": "whether to go at all"},
             {"key": "c", "label": "Class", "type": "select", "options": [{"value": "1", "label": "First"}, {"value": "2"}]}]},
         {"id": "q5", "prompt": "May it run?\u{1b}[8m", "kind": "tool_approval", "tool": "send_mail", "version": "1",
-         "args": {"to": "eve\u{200b}@example.org", "body": "你好"}, "digest": "9f86d081884c7d65"},
+         "args": {"to": "eve\u{200b}@example.org", "body": "你好"}, "digest": "9f86d081884c7d65",
+         "asked_by": [{"by": "tool"}]},
     ])
 }
 

@@ -3,7 +3,7 @@
 
 use proto::{
     error::Failure,
-    interaction::{Answer, Field, Question, QuestionKind, Verdict},
+    interaction::{Answer, Field, Question, QuestionKind, Remember, Verdict},
     lang::Language,
 };
 use serde_json::{Map, Value};
@@ -51,6 +51,12 @@ impl AnswerDraft {
         self.left.clone().next().and_then(|at| self.fields().get(at))
     }
 
+    /// Returns whether an approval can be remembered for the job.
+    #[must_use]
+    pub fn remembers(&self) -> bool {
+        self.question.can_be_remembered(Verdict::Approve)
+    }
+
     /// Returns whether a field of the form has a value.
     #[must_use]
     pub fn is_begun(&self) -> bool {
@@ -75,6 +81,11 @@ impl AnswerDraft {
             },
             QuestionKind::ToolApproval { digest, .. } => match (parse::yes(line), line) {
                 (_, "") => Taken::More,
+                (None, line) if parse::always(line) && self.remembers() => {
+                    let remember = Some(Remember::Job);
+                    let answer = Answer::approve(Some(digest.clone()));
+                    Taken::Answer(Answer { remember, ..answer })
+                }
                 (Some(true), _) => Taken::Answer(Answer::approve(Some(digest.clone()))),
                 (Some(false), _) => Taken::Answer(verdict(Verdict::Reject, "")),
                 (None, words) => Taken::Answer(verdict(Verdict::Reject, words)),
@@ -131,7 +142,7 @@ impl AnswerDraft {
 
 fn verdict(decision: Verdict, words: &str) -> Answer {
     let text = (!words.is_empty()).then(|| words.to_owned());
-    Answer { decision, value: None, text, digest: None }
+    Answer { decision, value: None, text, digest: None, remember: None }
 }
 
 #[cfg(test)]
@@ -172,6 +183,27 @@ mod tests {
         assert_eq!(value(choice.take(Language::En, "Red")), "r");
         let mut many = question(&json!({"kind": "choice", "options": options, "multiple": true}));
         assert_eq!(value(many.take(Language::En, "2, 1")), json!(["b", "r"]));
+    }
+
+    #[test]
+    fn an_approval_is_remembered_for_the_job_where_it_can_be() {
+        let approval = |asked_by: Value| {
+            question(&json!({"kind": "tool_approval", "tool": "echo", "version": "1", "args": {},
+                "digest": "ab", "asked_by": asked_by}))
+        };
+        let approve = Answer::approve(Some("ab".into()));
+        for line in ["a", " Always", "总是"] {
+            let remembered = Answer { remember: Some(Remember::Job), ..approve.clone() };
+            let taken = approval(json!([{"by": "tool"}])).take(Language::En, line);
+            assert_eq!(taken, Taken::Answer(remembered));
+        }
+        let taken = approval(json!([{"by": "tool"}])).take(Language::En, "y");
+        assert_eq!(taken, Taken::Answer(approve));
+        // A question of an older version takes the letter for the reason of a rejection.
+        assert_eq!(
+            approval(json!([])).take(Language::En, "a"),
+            Taken::Answer(verdict(Verdict::Reject, "a"))
+        );
     }
 
     #[test]

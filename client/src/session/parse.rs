@@ -46,6 +46,12 @@ pub fn yes(line: &str) -> Option<bool> {
     }
 }
 
+/// Returns `true` for the reply that approves a call and has the approval remembered for its job.
+#[must_use]
+pub fn always(line: &str) -> bool {
+    matches!(line.trim().to_lowercase().as_str(), "a" | "always" | "总是" | "不再询问")
+}
+
 /// Parses one or several options, given by value, label or number.
 ///
 /// # Errors

@@ -16,7 +16,7 @@ pub(super) fn shorten(happened: &mut Happened, chars: usize) {
         Happened::Error(error) => cut(&mut error.message),
         Happened::Message(message) => cut(&mut message.text),
         Happened::Tool(tool) => match &mut tool.phase {
-            ToolPhase::Calling { args } => leave_out(args),
+            ToolPhase::Calling { args, remembered: _ } => leave_out(args),
             ToolPhase::Called { result, error, message, .. } => {
                 result.iter_mut().for_each(leave_out);
                 error.iter_mut().chain(message).for_each(cut);

@@ -180,9 +180,18 @@ async fn answered(
         return Err(still_open(&left.question.id));
     }
     for (job, ask, answer) in answers {
-        let proto::interaction::Answer { decision, value, text, digest } = answer;
-        let give =
-            GiveAnswer { job, ask, decision, value, text, digest, by: None, four_eyes: false };
+        let proto::interaction::Answer { decision, value, text, digest, remember } = answer;
+        let give = GiveAnswer {
+            job,
+            ask,
+            decision,
+            value,
+            text,
+            digest,
+            remember,
+            by: None,
+            four_eyes: false,
+        };
         match caller.client.call(&give).await {
             Ok(_) => {}
             Err(failure) if failure.code.is_settled_elsewhere() => {}

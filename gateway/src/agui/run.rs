@@ -181,7 +181,7 @@ impl Run {
     fn tool(&self, tool: &ToolEvent, id: EventId) -> Vec<RunEvent> {
         let tool_call_id = format!("{}/{}/{}", self.job, tool.work, tool.attempt);
         match &tool.phase {
-            ToolPhase::Calling { args } => {
+            ToolPhase::Calling { args, remembered: _ } => {
                 let tool_call_name = tool.tool.to_string();
                 vec![
                     RunEvent::ToolCallStart { tool_call_id: tool_call_id.clone(), tool_call_name },

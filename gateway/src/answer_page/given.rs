@@ -94,7 +94,7 @@ impl Fields {
         }
         let value = if decision == Verdict::Respond { self.value(question)? } else { None };
         let digest = digest.filter(|_| decision == Verdict::Approve);
-        Ok(Answer { decision, value, text: self.one(TEXT), digest })
+        Ok(Answer { decision, value, text: self.one(TEXT), digest, remember: None })
     }
 
     fn value(&self, question: &Question) -> Result<Option<Value>, Wrong> {

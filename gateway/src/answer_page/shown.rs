@@ -145,6 +145,7 @@ fn end(past: Option<&PastQuestion>, language: Language) -> Vec<String> {
             Closed::JobEnded => Text::JobEnded,
             Closed::Superseded => Text::Superseded,
             Closed::RolledBack => Text::RolledBack,
+            Closed::Denied => Text::Denied,
         })],
     };
     lines.push(of(Text::When { time: &time }));

@@ -41,7 +41,8 @@ fn redeemed(kind: QuestionKind, once: bool) -> Redeemed {
 fn approval(once: bool) -> Redeemed {
     let args = json!({"to": HOSTILE, "body": "x".repeat(5_000)});
     let (tool, version) = (ToolName::new("send_mail").unwrap(), "1".to_owned());
-    redeemed(QuestionKind::ToolApproval { tool, version, args, digest: "ab12cd".into() }, once)
+    let (digest, asked_by, seen) = ("ab12cd".into(), Vec::new(), None);
+    redeemed(QuestionKind::ToolApproval { tool, version, args, digest, asked_by, seen }, once)
 }
 
 fn choice(multiple: bool) -> QuestionKind {

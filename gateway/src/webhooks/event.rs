@@ -44,6 +44,7 @@ pub(super) enum End {
     JobEnded,
     Superseded,
     RolledBack,
+    Denied,
 }
 
 impl From<Closed> for End {
@@ -53,6 +54,7 @@ impl From<Closed> for End {
             Closed::JobEnded => Self::JobEnded,
             Closed::Superseded => Self::Superseded,
             Closed::RolledBack => Self::RolledBack,
+            Closed::Denied => Self::Denied,
         }
     }
 }
@@ -157,7 +159,7 @@ pub(super) fn changes(seq: Seq, family: &Family, events: &[Event]) -> Vec<Found>
     let is_elsewhere = |found: &Found| match &found.change {
         Change::Closed(_, End::Superseded | End::RolledBack) => true,
         // The timer's own record, or the note itself, stands for it.
-        Change::Closed(_, End::Answered | End::Expired | End::JobEnded)
+        Change::Closed(_, End::Answered | End::Expired | End::JobEnded | End::Denied)
         | Change::Asked(_)
         | Change::Waiting(_)
         | Change::Ended(_) => false,

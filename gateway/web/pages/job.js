@@ -212,6 +212,8 @@ export class JobPage {
         ${view.conversation ? html`<div><dt>${t('conversation')}</dt><dd><a href="/chat/${view.conversation}">${view.conversation}</a></dd></div>` : nothing}
         ${view.parent ? html`<div><dt>${t('parent')}</dt><dd><a href="/jobs/${view.parent.job}">${view.parent.job}</a></dd></div>` : nothing}
         ${view.forked ? html`<div><dt>${t('forked_from')}</dt><dd><a href="/jobs/${view.forked.job}?at=${view.forked.seq}">${view.forked.job} #${view.forked.seq}</a></dd></div>` : nothing}
+        ${view.untrusted ? html`<div><dt>${t('outside')}</dt><dd><span class="chip warn"><code>${view.untrusted.tool}</code></span>${view.untrusted.at ? html` ${when(view.untrusted.at)} #${view.untrusted.seq}` : html` ${t('outside_before')}`}</dd></div>` : nothing}
+        ${view.remembered?.length ? html`<div><dt>${t('remembered')}</dt><dd>${view.remembered.map((/** @type {any} */ one) => html`<span class="chip"><code>${one.tool}</code> ${one.ask} · ${plain(one.by)}</span>`)}</dd></div>` : nothing}
         ${view.generation ? html`<div><dt>${t('rollbacks')}</dt><dd class="num">${view.generation}</dd></div>` : nothing}
         ${view.children?.length ? html`<div><dt>${t('children')}</dt><dd>${view.children.map((/** @type {any} */ child) => html`<a class="chip" href="/jobs/${child.job}">${child.state ? mark(child.state) : nothing}${child.agent ?? child.path ?? child.job}</a>`)}</dd></div>` : nothing}
       </dl></header>`;

@@ -16,7 +16,7 @@ import { markdown } from './markdown.js';
 import { read, schemaForm, startValues } from './schemaform.js';
 import { denied, errorBox, growing, icon, plain, toast, when } from './ui.js';
 
-/** @typedef {{text: string, chosen: any[], values: Record<string, any>, mistakes: Record<string, string>, edit?: string, busy: boolean, problem?: any, sent?: string, raw?: string, rawProblem?: any, winner?: any}} Draft */
+/** @typedef {{text: string, chosen: any[], values: Record<string, any>, mistakes: Record<string, string>, edit?: string, busy: boolean, remember?: boolean, problem?: any, sent?: string, raw?: string, rawProblem?: any, winner?: any}} Draft */
 /** @type {Map<string, Draft>} */
 const drafts = new Map();
 /** @param {string} job @param {any} q @returns {Draft} */
@@ -78,7 +78,7 @@ export function answerOf(job, q) {
       }
       return draft.text.trim() ? { decision: 'respond', text: draft.text } : { decision: 'approve', digest: q.digest };
     case 'tool_approval':
-      return { decision: 'approve', digest: q.digest };
+      return approval(q, draft);
     case 'question':
       return draft.text.trim() ? { value: draft.text } : undefined;
     case 'choice':
@@ -96,6 +96,8 @@ export function answerOf(job, q) {
     return undefined;
   }
 }
+/** The approval of a call, remembered for its job if the box is ticked. @param {any} q @param {Draft} draft */
+export const approval = (q, draft) => ({ decision: 'approve', digest: q.digest, ...(draft.remember ? { remember: 'job' } : {}) });
 /** @param {string} job @param {any} q @param {() => void} [done] */
 export function submitAnswer(job, q, done) {
   const body = answerOf(job, q);
@@ -190,8 +192,9 @@ export function questionCard(job, q, how = {}) {
       <div class="approval"><div class="line wrap"><code class="tool-name">${plain(q.tool)}</code><span class="muted">${t('version', { version: q.version })}</span><span class="grow"></span><span class="muted num">${raw ? size(byteLength(raw)) : ''}</span></div>
       <pre class="block exact" tabindex="0" aria-label=${t('exact_args')}>${raw ? plain(indent(raw)) : t('loading')}</pre>
       <dl class="pairs"><dt>SHA-256</dt><dd class="mono break">${q.digest}</dd></dl></div>
-      <p class="consequence">${t('say_approve', { tool: q.tool, bytes: raw ? size(byteLength(raw)) : '…' })}</p>${note}
-      ${foot(html`<button class="primary" ?disabled=${off || !raw} @click=${() => send({ decision: 'approve', digest: q.digest })}>${draft.busy ? t('sending') : t('approve')} ${key('a')}</button>
+      <p class="consequence">${t('say_approve', { tool: q.tool, bytes: raw ? size(byteLength(raw)) : '…' })}</p>
+      ${q.asked_by?.length ? html`<label class="option"><input type="checkbox" data-remember ?disabled=${off} .checked=${!!draft.remember} @change=${(/** @type {any} */ e) => { draft.remember = e.target.checked; emit(); }}><span class="grow">${t('remember_call', { tool: q.tool })}</span></label>` : nothing}${note}
+      ${foot(html`<button class="primary" ?disabled=${off || !raw} @click=${() => send(approval(q, draft))}>${draft.busy ? t('sending') : t('approve')} ${key('a')}</button>
         <button ?disabled=${off} @click=${() => send({ decision: 'reject', ...(draft.text.trim() ? { text: draft.text } : {}) })}>${t('reject')} ${key('r')}</button>`)}`;
   } else if (q.kind === 'choice') {
     const chosen = new Set(draft.chosen);
@@ -224,7 +227,8 @@ function bodyNow(q, draft) {
       return undefined;
     }
   }
-  if (q.kind === 'plan_check' || q.kind === 'tool_approval') return draft.text.trim() && q.kind === 'plan_check' ? { decision: 'respond', text: draft.text } : { decision: 'approve', digest: q.digest };
+  if (q.kind === 'tool_approval') return approval(q, draft);
+  if (q.kind === 'plan_check') return draft.text.trim() ? { decision: 'respond', text: draft.text } : { decision: 'approve', digest: q.digest };
   if (q.kind === 'question') return { value: draft.text };
   if (q.kind === 'choice') return { value: q.multiple ? draft.chosen : draft.chosen[0] ?? '' };
   return { value: q.kind === 'form' ? read(formFields(q), draft.values).value : draft.text };
@@ -234,7 +238,7 @@ function bodyNow(q, draft) {
 export function answerRequest(job, q, body, by, edit) {
   const whole = { ...body, ...(by ? { by } : {}) };
   const { decision, text, digest, value } = body;
-  const cli = decision === 'edit' ? ['inbox', 'answer', job, q.id, '--plan', '-'] : decision === 'respond' ? ['inbox', 'answer', job, q.id, ...option('--text', literal(text))] : decision === 'approve' ? ['inbox', 'approve', job, q.id, '--digest', digest] : ['inbox', 'answer', job, q.id, ...option('--value', JSON.stringify(value))];
+  const cli = decision === 'edit' ? ['inbox', 'answer', job, q.id, '--plan', '-'] : decision === 'respond' ? ['inbox', 'answer', job, q.id, ...option('--text', literal(text))] : decision === 'approve' ? ['inbox', 'approve', job, q.id, '--digest', digest, ...(body.remember ? ['--remember'] : [])] : ['inbox', 'answer', job, q.id, ...option('--value', JSON.stringify(value))];
   return { cli, by, ...(decision === 'edit' ? { input: edit } : {}), verb: 'answer', nats: { job, ask: q.id, ...whole }, method: 'POST', path: `jobs/${job}/questions/${q.id}/answers`, body: whole };
 }
 /** @param {string} job @param {any} q @param {Draft} draft */

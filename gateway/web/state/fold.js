@@ -5,7 +5,7 @@ import { Flow } from './flow.js';
 
 /**
  * @typedef {{from: number, to?: number, kind: 'run' | 'wait' | 'queue'}} Span
- * @typedef {{work: string, step?: string, tool: string, attempt: number, args?: any, from: number, to?: number, ok?: boolean, result?: any, message?: string, error?: string, fault?: string, duration?: number, tries: {attempt: number, at: number, error: string}[]}} Call
+ * @typedef {{work: string, step?: string, tool: string, attempt: number, args?: any, from: number, to?: number, ok?: boolean, result?: any, message?: string, error?: string, fault?: string, duration?: number, remembered?: string, tries: {attempt: number, at: number, error: string}[]}} Call
  * @typedef {{work: string, step?: string, attempt: number, from: number, to?: number, failed?: boolean, tokens?: any}} Turn A model call; it has no end while it runs
  * @typedef {{how: 'planner' | 'edited' | 'requested' | 'told' | 'failed', by?: string, text?: string}} Author
  * @typedef {{id: string, title: string, description: string, tool?: string, depends_on: string[], args?: any}} PlannedStep
@@ -282,6 +282,7 @@ export class Fold {
     }
     call.attempt = e.attempt;
     if (e.args !== undefined) call.args = e.args;
+    if (e.remembered) call.remembered = e.remembered;
     if (e.phase === 'called') {
       call.to = at;
       call.ok = e.success;

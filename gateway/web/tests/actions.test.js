@@ -60,6 +60,7 @@ test('an answer is the same request for every client, an edited plan with its di
   equal(ways.nats, `nats req cb.svc.answer '{"job":"j1","ask":"q1","decision":"edit","value":${edit},"digest":"d","by":"ann"}'`);
   const of = (/** @type {any} */ answer) => commands(answerRequest('j1', { id: 'q1' }, answer), 'http://host', false, 'cb').cli;
   equal(of({ decision: 'approve', digest: 'd' }), 'callboard inbox approve j1 q1 --digest d');
+  equal(of({ decision: 'approve', digest: 'd', remember: 'job' }), 'callboard inbox approve j1 q1 --digest d --remember');
   equal(of({ decision: 'respond', text: '@home' }), 'callboard inbox answer j1 q1 --text @@home');
   equal(of({ value: parse('{"n":12345678901234567890}', true) }), `callboard inbox answer j1 q1 --value '{"n":12345678901234567890}'`);
 });

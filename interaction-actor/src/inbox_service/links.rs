@@ -16,8 +16,8 @@ use uuid::Uuid;
 
 use super::{
     AnswerTaken, Answers, AskId, Asked, Bucket, Code, Failure, Giver, InboxService, JobId, Link,
-    Question, QuestionKind, QuestionLog, QuestionStatus, Redeem, Text, Unlink, Verb, by, no_crew,
-    unreachable_inbox,
+    Misfit, Question, QuestionKind, QuestionLog, QuestionStatus, Redeem, Text, Unlink, Verb, by,
+    no_crew, refused, unreachable_inbox,
 };
 
 /// Longest life of a link.
@@ -89,6 +89,10 @@ impl Answers<Redeem> for InboxService {
             self.people.still(&by, Verb::Answer.spec().roles)?;
         }
         if let Some(answer) = answer {
+            // A link answers one question and does nothing else.
+            if answer.remember.is_some() {
+                return Err(refused(&Misfit::NotRemembered));
+            }
             let giver = Giver { by: by.clone(), known: !self.people.is_open(), four_eyes: false };
             let given = self.give(job.clone(), ask.clone(), answer, giver, asked.call.trace);
             let AnswerTaken { seq, .. } = given.await?;

@@ -351,7 +351,10 @@ impl Projection {
                         phase,
                     })
                 };
-                events.push(told(ToolPhase::Calling { args: call.args.clone() }));
+                events.push(told(ToolPhase::Calling {
+                    args: call.args.clone(),
+                    remembered: call.remembered.clone(),
+                }));
                 if let Some(error) = &call.refused {
                     events.push(told(refused(error)));
                     return;
@@ -370,7 +373,7 @@ impl Projection {
                     attempt: spawn.attempt,
                     step,
                     tool,
-                    phase: ToolPhase::Calling { args },
+                    phase: ToolPhase::Calling { args, remembered: spawn.remembered.clone() },
                 }));
             }
             Decision::Plan(_)

@@ -5,6 +5,7 @@ mod execution;
 mod family;
 mod graph;
 mod lineage;
+mod memory;
 mod planning;
 mod questions;
 mod spending;
@@ -32,6 +33,7 @@ pub(super) use self::{
     execution::Execution,
     family::{ChildInstruction, Family},
     graph::{Graph, Split, TokenAt},
+    memory::Approvals,
     planning::{Planning, Stage},
     questions::{AskState, AskedQuestion, Questions},
     spending::Spending,
@@ -142,6 +144,8 @@ pub(super) struct ActiveJob {
     pub(super) timers: Timers,
     /// First content from outside that the job has seen.
     pub(super) mark: Option<Mark>,
+    /// Approvals that count for later calls.
+    pub(super) approvals: Approvals,
     outcome: Option<Outcome>,
 }
 
@@ -299,6 +303,7 @@ impl ActiveJob {
             steering: Steering::default(),
             timers: Timers::default(),
             mark: None,
+            approvals: Approvals::default(),
             outcome: None,
         };
         open.mark = open.inherited_mark();

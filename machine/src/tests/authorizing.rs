@@ -187,7 +187,8 @@ fn an_edited_plan_that_reaches_beyond_the_agent_is_asked_about_once_more_as_it_w
         p.reply(1, PlanReply::Plan { plan: reading("a") });
         p.drive();
         let value = Some(serde_json::to_value(&forged).unwrap());
-        let edit = Answer { decision: Verdict::Edit, value, text: None, digest: None };
+        let edit =
+            Answer { decision: Verdict::Edit, value, text: None, digest: None, remember: None };
         p.answer_with("q1", edit);
         p.expect(&["ask q2 plan_check"]);
         let QuestionKind::PlanCheck { plan, .. } = p.view().questions[0].kind.clone() else {

@@ -14,7 +14,7 @@ use super::play::{Play, agent, plan, plan_with};
 
 fn edit(plan: &Plan, digest: Option<String>) -> Answer {
     let value = Some(serde_json::to_value(plan).unwrap());
-    Answer { decision: Verdict::Edit, value, text: None, digest }
+    Answer { decision: Verdict::Edit, value, text: None, digest, remember: None }
 }
 
 fn shown(p: &Play) -> (Plan, String) {

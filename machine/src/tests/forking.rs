@@ -67,7 +67,13 @@ fn busy() -> Play {
     let digest = question["digest"].as_str().map(str::to_owned);
     p.answer_with(
         "q1",
-        proto::interaction::Answer { decision: Verdict::Approve, value: None, text: None, digest },
+        proto::interaction::Answer {
+            decision: Verdict::Approve,
+            value: None,
+            text: None,
+            digest,
+            remember: None,
+        },
     );
     p.drive();
     p.turn("g0.r0.a.n1.t1", calls(vec![tool_call("1", "echo", json!({})), question_call("2")]));

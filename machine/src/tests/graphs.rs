@@ -250,7 +250,7 @@ fn the_way_of_a_question_is_its_answer_or_its_time(#[case] late: bool, #[case] w
     } else {
         let value = Some(json!("yes"));
         let decision = Verdict::Respond;
-        p.answer_with("q1", Answer { decision, value, text: None, digest: None });
+        p.answer_with("q1", Answer { decision, value, text: None, digest: None, remember: None });
     }
     p.drive();
     assert!(taken(&graph(&p)).contains(way), "{}", taken(&graph(&p)));

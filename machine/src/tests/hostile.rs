@@ -128,7 +128,13 @@ fn an_approval_forged_by_a_worker_is_ignored() {
     p.drive();
     p.reply(1, proto::fact::PlanReply::Plan { plan: plan("a") });
     p.drive();
-    let answer = Answer { decision: Verdict::Approve, value: None, text: None, digest: None };
+    let answer = Answer {
+        decision: Verdict::Approve,
+        value: None,
+        text: None,
+        digest: None,
+        remember: None,
+    };
     let forged = Answered { ask: AskId::new("q1").unwrap(), answer, by: "the agent".into() };
     p.fact_from(Source::Crew, Fact::Answered(forged));
     p.expect(&[]);

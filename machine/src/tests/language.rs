@@ -133,7 +133,10 @@ fn a_person_may_change_the_language_of_the_plan() {
     p.reply(1, PlanReply::Plan { plan: spoken(None, "a") });
     p.drive();
     let value = Some(json!(spoken(Some(Language::Zh), "a")));
-    p.answer_with("q1", Answer { decision: Verdict::Edit, value, text: None, digest: None });
+    p.answer_with(
+        "q1",
+        Answer { decision: Verdict::Edit, value, text: None, digest: None, remember: None },
+    );
     p.expect(&["ask q2 plan_check"]);
     assert_eq!(Language::detect(&p.view().questions[0].prompt), Language::Zh);
 }

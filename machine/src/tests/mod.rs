@@ -35,6 +35,7 @@ mod planning;
 mod play;
 mod policies;
 mod questions;
+mod remembering;
 mod replanning;
 mod reports;
 mod rolling;

@@ -412,7 +412,7 @@ impl Play {
 
     pub(super) fn answer(&mut self, ask: &str, decision: Verdict, words: Option<&str>) {
         let text = words.map(str::to_owned);
-        self.answer_with(ask, Answer { decision, value: None, text, digest: None });
+        self.answer_with(ask, Answer { decision, value: None, text, digest: None, remember: None });
     }
 
     pub(super) fn answer_with(&mut self, ask: &str, answer: Answer) {

@@ -157,7 +157,7 @@ fn to_approve() -> Play {
 }
 
 fn said(decision: Verdict, value: Option<Value>, text: Option<&str>) -> Answer {
-    Answer { decision, value, text: text.map(str::to_owned), digest: None }
+    Answer { decision, value, text: text.map(str::to_owned), digest: None, remember: None }
 }
 
 /// Returns what the view tells of the end of a question, without its times.

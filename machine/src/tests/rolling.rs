@@ -128,7 +128,13 @@ fn questions_are_closed_and_those_of_that_point_are_asked_again_by_another_name(
     let digest = digest_shown(&p);
     p.answer_with(
         "q3",
-        proto::interaction::Answer { decision: Verdict::Approve, value: None, text: None, digest },
+        proto::interaction::Answer {
+            decision: Verdict::Approve,
+            value: None,
+            text: None,
+            digest,
+            remember: None,
+        },
     );
     p.expect(&["call g1.r0.a #1"]);
 }
@@ -148,6 +154,7 @@ fn what_a_person_agreed_to_is_asked_about_again() {
         value: None,
         text: None,
         digest,
+        remember: None,
     };
     p.answer_with("q1", yes(digest.clone()));
     let agreed = p.last();

@@ -298,7 +298,10 @@ fn a_person_decides_the_way(#[case] verdict: Option<Verdict>, #[case] expected: 
     match verdict {
         Some(decision) => {
             let value = (decision == Verdict::Respond).then(|| json!("yes"));
-            p.answer_with("q1", Answer { decision, value, text: None, digest: None });
+            p.answer_with(
+                "q1",
+                Answer { decision, value, text: None, digest: None, remember: None },
+            );
         }
         None => p.fire("ask-q1"),
     }

@@ -155,6 +155,7 @@ impl Stage {
             args,
             idempotency_key: "job/g0.s1".into(),
             approved,
+            remembered: None,
             hosts: None,
             refused: None,
             language: Language::En,

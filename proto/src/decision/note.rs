@@ -109,4 +109,6 @@ pub enum Closed {
     Superseded,
     /// The job was rolled back. Questions that are still needed are asked again.
     RolledBack,
+    /// A policy now denies the call that the question was about.
+    Denied,
 }

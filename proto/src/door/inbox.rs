@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     id::{AskId, JobId, Seq},
-    interaction::{Question, Verdict},
+    interaction::{Question, Remember, Verdict},
 };
 
 /// The request to answer a question.
@@ -29,6 +29,9 @@ pub struct GiveAnswer {
     /// Digest of the approved plan or call, as the user saw it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// Scope for which the approval of a tool call is remembered; this call alone when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remember: Option<Remember>,
     /// Name of the user. The server ignores it when a token identifies the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,

@@ -292,6 +292,9 @@ pub enum ToolPhase {
     Calling {
         /// Arguments, with placeholders resolved.
         args: Value,
+        /// Question whose remembered approval covers the call; absent for none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        remembered: Option<AskId>,
     },
     /// The call ended.
     Called {

@@ -8,6 +8,29 @@ fn question(kind: QuestionKind) -> Question {
 }
 
 #[test]
+fn only_an_approval_that_policies_ask_for_can_be_remembered() {
+    let approval = |asked_by| {
+        question(QuestionKind::ToolApproval {
+            tool: ToolName::new("send_mail").unwrap(),
+            version: "1".into(),
+            args: json!({}),
+            digest: "abc".into(),
+            asked_by,
+            seen: None,
+        })
+    };
+    let remember = |answer| Answer { remember: Some(Remember::Job), ..answer };
+    let yes = remember(Answer::approve(Some("abc".into())));
+    assert_eq!(approval(vec![AskedBy::Tool]).check(&yes), Ok(()));
+    // A question of an older version does not say what asked.
+    assert_eq!(approval(Vec::new()).check(&yes), Err(Misfit::NotRemembered));
+    let no = remember(Answer::of(Verdict::Reject));
+    assert_eq!(approval(vec![AskedBy::Tool]).check(&no), Err(Misfit::NotRemembered));
+    let value = remember(Answer::respond(json!("x")));
+    assert_eq!(question(QuestionKind::Question).check(&value), Err(Misfit::NotRemembered));
+}
+
+#[test]
 fn an_approval_binds_what_was_seen() {
     let tool = ToolName::new("send_mail").unwrap();
     let q = question(QuestionKind::ToolApproval {
@@ -15,6 +38,8 @@ fn an_approval_binds_what_was_seen() {
         version: "1".into(),
         args: json!({}),
         digest: "abc".into(),
+        asked_by: Vec::new(),
+        seen: None,
     });
     assert_eq!(q.check(&Answer::approve(Some("abc".into()))), Ok(()));
     assert_eq!(q.check(&Answer::approve(Some("old".into()))), Err(Misfit::Stale));

@@ -212,6 +212,7 @@ async fn a_running_job_is_told_something_and_its_next_turn_hears_it() {
         value: Some(json!("this one")),
         text: None,
         digest: None,
+        remember: None,
         by: None,
         four_eyes: false,
     };

@@ -190,6 +190,7 @@ async fn approve_open(client: &Client) -> Result<(), Failure> {
             value: None,
             text: None,
             digest: Some(digest),
+            remember: None,
             by: Some("the tester".into()),
             four_eyes: false,
         };

@@ -140,6 +140,7 @@ async fn answer(client: &Client, job: &JobId) {
         value: Some("short".into()),
         text: None,
         digest: None,
+        remember: None,
         by: Some("ann".into()),
         four_eyes: false,
     };

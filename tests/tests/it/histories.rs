@@ -299,6 +299,7 @@ async fn perform(client: &Client, name: &str, submit: Submit, agent: Agent, acts
             value,
             text: text.map(str::to_owned),
             digest,
+            remember: None,
             by: Some("ann".to_owned()),
             four_eyes: false,
         };
@@ -377,6 +378,7 @@ async fn answer_below(client: &Client, id: &JobId, text: &str) {
         value: Some(json!(text)),
         text: None,
         digest: None,
+        remember: None,
         by: Some("ann".to_owned()),
         four_eyes: false,
     };

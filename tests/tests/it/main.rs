@@ -28,6 +28,7 @@ mod fsck;
 mod gateway;
 mod given_plans;
 mod histories;
+mod injections;
 mod languages;
 mod late;
 mod limits;

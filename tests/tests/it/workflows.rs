@@ -277,6 +277,7 @@ fn answer(job: &JobId, view: &JobView, text: &str) -> GiveAnswer {
         value: Some(json!(text)),
         text: None,
         digest: None,
+        remember: None,
         by: Some("ann".to_owned()),
         four_eyes: false,
     }

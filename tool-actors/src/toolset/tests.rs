@@ -74,6 +74,7 @@ fn call(what: &str) -> CallWork {
         args: json!({"do": what}),
         idempotency_key: "j/g0.s1".into(),
         approved: None,
+        remembered: None,
         hosts: None,
         refused: None,
         language: Language::En,

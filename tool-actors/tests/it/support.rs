@@ -174,6 +174,7 @@ pub(crate) fn call(work: &str, pool: &str, tool: &str, effect: Effect, args: Val
         args,
         idempotency_key: format!("job/{work}"),
         approved: None,
+        remembered: None,
         hosts: None,
         refused: None,
         language: Language::En,

@@ -100,6 +100,10 @@ fn plan(pen: &mut Pen<'_>, area: Rect, job: &JobScreen, is_focused: bool) {
     }
     let below = children::rows(view).into_iter();
     lines.extend(below.map(|line| (None, line)));
+    if let Some(mark) = &view.untrusted {
+        let words = pen.say(Text::SawOutside { tool: &mark.tool });
+        lines.push((None, Line::new().add(Tone::Wait, format!("  {words}"))));
+    }
     let at = lines.iter().position(|(step, _)| *step == Some(job.step)).unwrap_or_default();
     let from = first(lines.len(), at, usize::from(area.height));
     for (row, (step, line)) in (0..area.height).zip(lines.iter().skip(from)) {

@@ -61,7 +61,7 @@ fn dialog(pen: &mut Pen<'_>, area: Rect, dialog: &Dialog) -> Option<Position> {
     let mut end: Vec<Line> = Vec::new();
     match &dialog.stage {
         Stage::Writing(_) => {}
-        Stage::Deciding { consequence, requests, again, .. } => {
+        Stage::Deciding { consequence, requests, again, remember, .. } => {
             end.extend(wrapped(Tone::Strong, consequence, width));
             if let Some(request) = requests.first() {
                 let command = escape::line(&request.command()).into_owned();
@@ -70,6 +70,11 @@ fn dialog(pen: &mut Pen<'_>, area: Rect, dialog: &Dialog) -> Option<Position> {
             if let Some(again) = again {
                 let mark = if *again { "[x]" } else { "[ ]" };
                 let words = format!("{mark} {}", pen.say(Text::AllowAgain));
+                end.extend(wrapped(Tone::Wait, &words, width));
+            }
+            if let Some(remember) = remember {
+                let mark = if *remember { "[x]" } else { "[ ]" };
+                let words = format!("{mark} {}", pen.say(Text::RememberCall));
                 end.extend(wrapped(Tone::Wait, &words, width));
             }
         }

@@ -245,6 +245,9 @@ impl Model {
         let details = question::details(&self.style(60), &open.question);
         dialog.about = details.lines().map(|line| line.trim_end().to_owned()).collect();
         dialog.about.retain(|line| !line.is_empty());
+        if open.question.can_be_remembered(Verdict::Approve) {
+            dialog.offer_to_remember();
+        }
         self.dialog = Some(dialog);
     }
 
@@ -297,8 +300,13 @@ impl Model {
             QuestionKind::PlanCheck { digest, revision, .. } => match plan_text::read(&text) {
                 Ok(value) => {
                     let digest = Some(digest.clone());
-                    let answer =
-                        Answer { decision: Verdict::Edit, value: Some(value), text: None, digest };
+                    let answer = Answer {
+                        decision: Verdict::Edit,
+                        value: Some(value),
+                        text: None,
+                        digest,
+                        remember: None,
+                    };
                     let means = Consequence::EditPlan { revision: revision + 1 };
                     (answer, means.text(self.language))
                 }

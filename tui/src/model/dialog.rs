@@ -48,6 +48,8 @@ pub enum Stage {
         yes: bool,
         /// Permission to run again what cannot be undone; absent until the server asks for it.
         again: Option<bool>,
+        /// Wish to have the approval remembered; absent where nothing can be remembered.
+        remember: Option<bool>,
     },
     /// The requests are on their way.
     Sending {
@@ -83,8 +85,16 @@ impl Dialog {
     /// Opens a dialog whose action needs no words.
     #[must_use]
     pub fn deciding(title: String, consequence: String, requests: Vec<Request>) -> Self {
-        let stage = Stage::Deciding { consequence, requests, yes: false, again: None };
+        let (again, remember) = (None, None);
+        let stage = Stage::Deciding { consequence, requests, yes: false, again, remember };
         Self { title, about: Vec::new(), error: None, stage, needs: Needs::Nothing }
+    }
+
+    /// Offers to have the approval remembered for its job.
+    pub fn offer_to_remember(&mut self) {
+        if let Stage::Deciding { remember, .. } = &mut self.stage {
+            *remember = Some(false);
+        }
     }
 
     /// Opens a dialog for an instruction to a job.
@@ -147,13 +157,14 @@ impl Dialog {
                 }
                 Outcome::Open
             }
-            Stage::Deciding { yes, again, .. } => match key {
+            Stage::Deciding { yes, again, remember, .. } => match key {
                 Key::Left | Key::Right | Key::Tab | Key::BackTab | Key::Char('h' | 'l') => {
                     *yes = !*yes;
                     Outcome::Open
                 }
                 Key::Char(' ') => {
                     *again = again.map(|again| !again);
+                    *remember = remember.map(|remember| !remember);
                     Outcome::Open
                 }
                 Key::Char('n') => Outcome::Closed,
@@ -179,11 +190,14 @@ impl Dialog {
     }
 
     fn send(&mut self) -> Outcome {
-        let Stage::Deciding { consequence, requests, again, .. } = &mut self.stage else {
+        let Stage::Deciding { consequence, requests, again, remember, .. } = &mut self.stage else {
             return Outcome::Open;
         };
         if *again == Some(true) {
             requests.iter_mut().for_each(Request::allow_again);
+        }
+        if *remember == Some(true) {
+            requests.iter_mut().for_each(Request::remember);
         }
         let (consequence, requests) = (std::mem::take(consequence), std::mem::take(requests));
         self.stage = Stage::Sending { consequence, requests: requests.clone() };
@@ -196,7 +210,8 @@ impl Dialog {
         let Stage::Sending { consequence, requests } = &mut self.stage else { return };
         let (consequence, requests) = (std::mem::take(consequence), std::mem::take(requests));
         let again = (failure.code == Code::WouldRepeat).then_some(false);
-        self.stage = Stage::Deciding { consequence, requests, yes: false, again };
+        let remember = None;
+        self.stage = Stage::Deciding { consequence, requests, yes: false, again, remember };
         self.error = Some(said(language, failure));
     }
 
@@ -213,13 +228,25 @@ impl Dialog {
             }
             Needs::Reason(open) => {
                 let text = (!words.is_empty()).then(|| words.to_owned());
-                let answer = Answer { decision: Verdict::Reject, value: None, text, digest: None };
+                let answer = Answer {
+                    decision: Verdict::Reject,
+                    value: None,
+                    text,
+                    digest: None,
+                    remember: None,
+                };
                 let request = Request::answer(&open.job, &open.question.id, answer);
                 (rejection(language, open), request)
             }
             Needs::Change(open) => {
                 let text = Some(words.to_owned());
-                let answer = Answer { decision: Verdict::Respond, value: None, text, digest: None };
+                let answer = Answer {
+                    decision: Verdict::Respond,
+                    value: None,
+                    text,
+                    digest: None,
+                    remember: None,
+                };
                 let request = Request::answer(&open.job, &open.question.id, answer);
                 (Text::ChangeMeans.text(language), request)
             }
@@ -240,7 +267,8 @@ impl Dialog {
         };
         self.about = if words.is_empty() { Vec::new() } else { vec![format!("“{words}”")] };
         let requests = vec![request];
-        self.stage = Stage::Deciding { consequence, requests, yes: false, again: None };
+        let (again, remember) = (None, None);
+        self.stage = Stage::Deciding { consequence, requests, yes: false, again, remember };
     }
 
     /// Says what the next line is about: the question, or a field of the form.

@@ -4,7 +4,7 @@
 use proto::{
     door::{GiveAnswer, SendSignal, Submit},
     id::{AskId, JobId},
-    interaction::{Answer, Verdict},
+    interaction::{Answer, Remember, Verdict},
     point::{Fork, Order, Point},
 };
 
@@ -52,7 +52,7 @@ impl Request {
     /// Creates an answer.
     #[must_use]
     pub fn answer(job: &JobId, ask: &AskId, answer: Answer) -> Self {
-        let Answer { decision, value, text, digest } = answer;
+        let Answer { decision, value, text, digest, remember } = answer;
         let (job, ask) = (job.clone(), ask.clone());
         Self::Answer(GiveAnswer {
             job,
@@ -61,6 +61,7 @@ impl Request {
             value,
             text,
             digest,
+            remember,
             by: None,
             four_eyes: false,
         })
@@ -71,6 +72,15 @@ impl Request {
     pub fn fork(job: &JobId, at: Option<Point>) -> Self {
         let fork = Some(Fork { job: job.clone(), at, again: false });
         Self::Fork(Box::new(Submit { fork, ..Submit::goal("") }))
+    }
+
+    /// Has an approval remembered for its job, where the request is one.
+    pub fn remember(&mut self) {
+        if let Self::Answer(answer) = self
+            && answer.decision == Verdict::Approve
+        {
+            answer.remember = Some(Remember::Job);
+        }
     }
 
     /// Allows the repetition of irreversible actions, where the request has such a permission.
@@ -145,12 +155,17 @@ fn signal_command(job: &JobId, signal: &Order) -> String {
 }
 
 fn answer_command(answer: &GiveAnswer) -> String {
-    let GiveAnswer { job, ask, decision, value, text, digest, by: _, four_eyes: _ } = answer;
+    let GiveAnswer { job, ask, decision, value, text, digest, remember, by: _, four_eyes: _ } =
+        answer;
     let text = text.as_ref().map(|text| format!(" --text {}", quoted(text))).unwrap_or_default();
     match decision {
         Verdict::Approve => {
             let digest = digest.as_ref().map(|digest| format!(" --digest {}", quoted(digest)));
-            format!("callboard inbox approve {job} {ask}{}", digest.unwrap_or_default())
+            let keeps = match remember {
+                None => "",
+                Some(Remember::Job) => " --remember",
+            };
+            format!("callboard inbox approve {job} {ask}{}{keeps}", digest.unwrap_or_default())
         }
         Verdict::Reject => format!("callboard inbox reject {job} {ask}{text}"),
         Verdict::Respond => {
@@ -199,6 +214,9 @@ mod tests {
             answer(Answer::approve(Some("ab12".into()))),
             "callboard inbox approve j1 q1 --digest ab12"
         );
+        let mut for_job = Request::answer(&job, &ask, Answer::approve(Some("ab12".into())));
+        for_job.remember();
+        assert_eq!(for_job.command(), "callboard inbox approve j1 q1 --digest ab12 --remember");
         assert_eq!(
             answer(Answer::respond(json!(["a b"]))),
             r#"callboard inbox answer j1 q1 --value '["a b"]'"#

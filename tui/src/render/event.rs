@@ -9,7 +9,7 @@ use proto::{
         ToolEvent, ToolPhase, UsageEvent,
     },
     id::StepId,
-    interaction::{Answer, Verdict},
+    interaction::{Answer, Remember, Verdict},
     lang::Words,
     point::Point,
     step::StepState,
@@ -106,8 +106,13 @@ fn tool(style: &Style, event: &ToolEvent) -> Line {
             .add(Tone::Plain, format!("{}{again}", event.tool))
     };
     match &event.phase {
-        ToolPhase::Calling { args } => {
-            head("▸", Tone::Busy).add(Tone::Dim, format!(" {}", words(&args.to_string())))
+        ToolPhase::Calling { args, remembered } => {
+            let line = head("▸", Tone::Busy);
+            let line = line.add(Tone::Dim, format!(" {}", words(&args.to_string())));
+            match tree::by_remembered(style, remembered.as_ref()) {
+                Some(words) => line.add(Tone::Wait, format!(" {words}")),
+                None => line,
+            }
         }
         ToolPhase::Called { success, result, error, message, fault: _, duration_ms: _ } => {
             let (mark, tone) = if *success { ("✓", Tone::Good) } else { ("✗", Tone::Bad) };
@@ -128,10 +133,7 @@ fn interaction(style: &Style, event: &InteractionEvent) -> Line {
             .add(Tone::Wait, ": ".to_owned())
             .add(Tone::Plain, words(&question.prompt)),
         InteractionEvent::Answered { ask, answer, by: who } => line
-            .add(
-                Tone::Good,
-                format!("◂ {ask} {}{}", style.say(decided(answer.decision)), by(Some(who))),
-            )
+            .add(Tone::Good, format!("◂ {ask} {}{}", style.say(of_answer(answer)), by(Some(who))))
             .add(Tone::Plain, answered(answer)),
         InteractionEvent::Closed { ask, because } => {
             let why = &style.say(reason(*because));
@@ -179,6 +181,7 @@ fn reason(because: Closed) -> Text<'static> {
         Closed::JobEnded => Text::JobEnded,
         Closed::Superseded => Text::Superseded,
         Closed::RolledBack => Text::JobRolledBack,
+        Closed::Denied => Text::Denied,
     }
 }
 
@@ -186,6 +189,13 @@ fn reason(because: Closed) -> Text<'static> {
 #[must_use]
 pub fn verdict(verdict: Verdict) -> impl Into<Words> {
     decided(verdict)
+}
+
+fn of_answer(answer: &Answer) -> Text<'static> {
+    match answer.remember {
+        Some(Remember::Job) => Text::ApprovedForJob,
+        None => decided(answer.decision),
+    }
 }
 
 fn decided(verdict: Verdict) -> Text<'static> {

@@ -4,7 +4,7 @@
 use proto::{
     escape,
     id::JobId,
-    interaction::{Field, Input, Question, QuestionKind},
+    interaction::{Field, Input, Question, QuestionKind, Verdict},
     lang::{Language, Words},
     plan::Action,
     view::{PastQuestion, QuestionEnd},
@@ -111,7 +111,7 @@ pub fn details(style: &Style, asked: &Question) -> String {
                 out.push_str(&field_lines(style, field));
             }
         }
-        QuestionKind::ToolApproval { tool, version, args, digest } => {
+        QuestionKind::ToolApproval { tool, version, args, digest, .. } => {
             let version = &escape::line(version);
             let head = style.say(Text::ToolVersion { tool, version });
             out.push('\n');
@@ -233,10 +233,14 @@ pub fn how(language: Language, job: &JobId, asked: &Question) -> Vec<String> {
             format!("{answer} --edit"),
             format!("callboard inbox reject {job} {id}"),
         ],
-        QuestionKind::ToolApproval { digest, .. } => vec![
-            format!("callboard inbox approve {job} {id} --digest {}", escape::line(digest)),
-            format!("callboard inbox reject {job} {id} --text \"{why}\""),
-        ],
+        QuestionKind::ToolApproval { digest, .. } => {
+            let approve =
+                format!("callboard inbox approve {job} {id} --digest {}", escape::line(digest));
+            let remembers = asked.can_be_remembered(Verdict::Approve);
+            let remembered = remembers.then(|| format!("{approve} --remember"));
+            let reject = format!("callboard inbox reject {job} {id} --text \"{why}\"");
+            std::iter::once(approve).chain(remembered).chain([reject]).collect()
+        }
         QuestionKind::Question => vec![format!("{answer} --text \"…\"")],
         QuestionKind::Choice { multiple: false, .. } => vec![format!("{answer} --value '\"…\"'")],
         QuestionKind::Choice { multiple: true, .. } => vec![format!("{answer} --value '[\"…\"]'")],

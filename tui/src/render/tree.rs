@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use proto::{
     escape,
-    id::StepId,
+    id::{AskId, StepId},
     lang::Language,
     message::Usage,
     notice::Notice,
@@ -288,7 +288,16 @@ fn call_line(style: &Style, step: &StepView, call: &CallView, rail: &str) -> Opt
     if let Some(message) = call.message.as_deref().filter(|m| !m.is_empty()) {
         line = line.add(Tone::Dim, format!(" {}", escape::line(message)));
     }
+    if let Some(words) = by_remembered(style, call.remembered.as_ref()) {
+        line = line.add(Tone::Wait, format!(" {words}"));
+    }
     Some(line)
+}
+
+/// Names the question whose remembered approval covers a call.
+#[must_use]
+pub fn by_remembered(style: &Style, remembered: Option<&AskId>) -> Option<String> {
+    remembered.map(|ask| style.say(Text::ByRemembered { ask }))
 }
 
 fn result_line(step: &StepView, rail: &str) -> Option<Line> {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proto::{
     error::{Code, Failure},
     id::Seq,
-    interaction::Verdict,
+    interaction::{Remember, Verdict},
     lang::Language,
     point::{Order, Point},
 };
@@ -88,6 +88,17 @@ fn a_plan_is_approved_with_its_digest_changed_in_words_or_rejected() {
     assert_eq!(verdict("r\ny\n"), (Verdict::Reject, None, None));
     assert_eq!(verdict("rtoo long\ny\n"), (Verdict::Reject, Some("too long".into()), None));
     assert_eq!(verdict("jay\n"), (Verdict::Approve, None, Some("9f86d081884c7d65".into())));
+}
+
+#[test]
+fn a_call_is_approved_for_the_job_where_the_box_is_ticked() {
+    for (keys, remember) in [("jay\n", None), ("ja y\n", Some(Remember::Job)), ("ja  y\n", None)] {
+        let mut model = at(Screen::Inbox);
+        match sent(&press(&mut model, keys)).pop().unwrap() {
+            Request::Answer(answer) => assert_eq!(answer.remember, remember, "{keys:?}"),
+            other @ (Request::Signal(_) | Request::Fork(_)) => panic!("{other:?}"),
+        }
+    }
 }
 
 #[test]

@@ -127,7 +127,8 @@ pub(super) fn questions() -> Value {
             {"id": "step2", "title": "", "description": "Write the itinerary", "depends_on": ["step1"],
              "action": "agent"}]}},
         {"id": "q5", "prompt": "May it run?\u{1b}[8m", "kind": "tool_approval", "tool": "send_mail", "version": "1",
-         "args": {"to": "eve\u{200b}@example.org", "body": "你好"}, "digest": "9f86d081884c7d65"},
+         "args": {"to": "eve\u{200b}@example.org", "body": "你好"}, "digest": "9f86d081884c7d65",
+         "asked_by": [{"by": "tool"}]},
         {"id": "q2", "prompt": "收件人是谁？", "kind": "question", "step": "step3"},
         {"id": "q3", "prompt": "Which colours?", "kind": "choice", "multiple": true,
          "options": [{"value": "r", "label": "Red"}, {"value": "blue"}]},
@@ -195,6 +196,7 @@ pub(super) fn view() -> Value {
         ]},
         "notices": [{"type": "tool_failure", "tool": "http_get", "times": 3}],
         "usage": {"input_tokens": 1200, "output_tokens": 88}, "ignored": 0, "records": 14, "seq": 40,
+        "untrusted": {"tool": "http_get"},
         "created": at("00"), "updated": at("50"),
     })
 }

@@ -101,6 +101,7 @@ pub(crate) fn call_with(name: &str, n: u64, text: &str) -> Decision {
         args: serde_json::json!({ "n": n, "text": text }),
         language: Language::En,
         approved: None,
+        remembered: None,
         hosts: None,
         refused: None,
     })

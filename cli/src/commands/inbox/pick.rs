@@ -77,7 +77,7 @@ pub(super) async fn one(client: &Client, output: Output, args: &InboxListArgs) -
     // The list reads the terminal and would block the connection.
     let picked = tokio::task::spawn_blocking(move || pick(&style, &keys, rows)).await;
     match picked.map_err(|failed| CliError::io("terminal", &failed.into()))? {
-        Ok(Some(entry)) => converse(client, output, &entry).await,
+        Ok(Some(entry)) => converse(client, output, &entry, None).await,
         Ok(None) => Ok(Exit::Success),
         Err(InquireError::OperationInterrupted) => Ok(Exit::Interrupted),
         Err(InquireError::IO(error)) => Err(CliError::io("terminal", &error)),

@@ -90,10 +90,19 @@ pub(in crate::commands) async fn send(
     asked: &Question,
     answer: Answer,
 ) -> Result<Option<Failure>, Failure> {
-    let Answer { decision, value, text, digest } = answer;
+    let Answer { decision, value, text, digest, remember } = answer;
     let (job, ask) = (job.clone(), asked.id.clone());
-    let request =
-        GiveAnswer { job, ask, decision, value, text, digest, by: caller(), four_eyes: false };
+    let request = GiveAnswer {
+        job,
+        ask,
+        decision,
+        value,
+        text,
+        digest,
+        remember,
+        by: caller(),
+        four_eyes: false,
+    };
     match client.call(&request).await {
         Ok(_) => Ok(None),
         Err(failure) => match failure.code {

@@ -131,6 +131,7 @@ impl Stage {
             untrusted: spec.is_some_and(|spec| spec.untrusted),
             args: args.clone(),
             approved: needs.then_some(digest),
+            remembered: None,
             refused: None,
             hosts: None,
             language: Language::En,

@@ -63,6 +63,7 @@ export function callView(call, now, open) {
   const state = stateOf(call);
   return html`<details class="call" ?open=${open}><summary class="line">${mark(state)}<code class="tool-name">${plain(call.tool)}</code><span class="cut grow muted">${plain(call.error ?? call.message ?? '')}</span><span class="num muted">${duration(call.duration ?? (call.to ?? now) - call.from)}</span></summary>
     ${call.tries.map((/** @type {any} */ failed) => html`<p class="failed-text">${t('row_try', { n: failed.attempt })}: ${plain(failed.error)}</p>`)}
+    ${call.remembered ? html`<p class="muted">${t('by_remembered', { ask: call.remembered })}</p>` : nothing}
     ${call.args === undefined ? nothing : html`<div class="line"><h4 class="grow">${t('arguments')}</h4>${copyButton(json(call.args))}</div><pre class="block" tabindex="0">${plain(json(call.args))}</pre>`}
     ${call.result === undefined ? nothing : html`<div class="line"><h4 class="grow">${t('result')}</h4>${copyButton(json(call.result))}</div><pre class="block" tabindex="0">${plain(json(call.result))}</pre>`}
     ${call.error ? html`<p class="failed-text">${plain(call.error)}${call.fault ? html` <code>${call.fault}</code>` : nothing}</p>` : nothing}</details>`;

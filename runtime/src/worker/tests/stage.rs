@@ -305,6 +305,7 @@ pub(super) fn call(tool: &str, effect: Effect) -> Decision {
         idempotency_key: "j.g0.s1".into(),
         language: Language::En,
         approved: None,
+        remembered: None,
         hosts: None,
         refused: None,
     })

@@ -281,6 +281,7 @@ impl Run {
             value: None,
             text: None,
             digest,
+            remember: None,
             by: None,
             four_eyes: false,
         };

@@ -125,6 +125,7 @@ async fn answer(client: &Client, job: &JobId, acts: &[Act]) -> (JobView, Vec<Str
             value: act.answer.clone().filter(|_| !is_check),
             text: words.filter(|_| is_check),
             digest: digest.filter(|_| decision == Verdict::Approve),
+            remember: None,
             by: Some("ann".to_owned()),
             four_eyes: false,
         };

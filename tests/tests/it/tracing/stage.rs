@@ -170,6 +170,7 @@ impl Stage {
             value: value.map(|words| json!(words)),
             text: None,
             digest,
+            remember: None,
             by: Some("the tester".into()),
             four_eyes: false,
         };
