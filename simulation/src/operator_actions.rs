@@ -17,7 +17,7 @@ const BACK_PERCENT: u64 = 18;
 const HANDING_MAX: usize = 2;
 
 /// An operation on a job, other than an ordinary signal or an answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Deed {
     /// The wait after the previous operation.
     pub(crate) after: Duration,
@@ -26,7 +26,7 @@ pub(crate) struct Deed {
     pub(crate) what: What,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum What {
     /// Gives a name to the job's current position.
     Name(SnapshotName),

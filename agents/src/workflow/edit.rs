@@ -4,7 +4,7 @@ use proto::{
     lang::Words,
     workflow::{EDITS_MAX, GraphEdit, NodeId, Workflow},
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::spell::blocks;
 
@@ -66,9 +66,9 @@ fn apply(file: &mut Value, edit: &GraphEdit) -> Result<(), Refused> {
         }
         GraphEdit::UpdateEdge { from, next } => {
             let node = known(file, from, "from")?;
-            match next {
-                Value::Null => drop(node.as_object_mut().and_then(|node| node.remove("next"))),
-                next => node["next"] = next.clone(),
+            patch(node, &json!({"next": null}));
+            if !next.is_null() {
+                node["next"] = next.clone();
             }
         }
         GraphEdit::SetLimits { limits } => {
@@ -105,9 +105,10 @@ fn patch(target: &mut Value, by: &Value) {
         *target = Value::Object(Map::new());
     }
     for (name, value) in fields {
-        match value {
-            Value::Null => drop(target.as_object_mut().and_then(|target| target.remove(name))),
-            value => patch(&mut target[name.as_str()], value),
+        if !value.is_null() {
+            patch(&mut target[name.as_str()], value);
+        } else if let Some(target) = target.as_object_mut() {
+            target.remove(name);
         }
     }
 }
@@ -119,7 +120,6 @@ mod tests {
         workflow::{GraphChanges, Limits},
     };
     use rstest::rstest;
-    use serde_json::json;
 
     use super::*;
     use crate::workflow::read::{Known, read};

@@ -114,10 +114,7 @@ fn slot(slot: &StateSlot) -> Value {
 /// Returns the type of a node with its own fields.
 fn work(work: &Work) -> Fields<String, Value> {
     let mut fields = Fields::new();
-    let kind = match work {
-        Work::Agent(Agent { does: AgentTask::Workflow { .. } }) => "workflow",
-        other => other.kind().as_str(),
-    };
+    let kind = work.as_workflow().map_or_else(|| work.kind().as_str(), |_| "workflow");
     put(&mut fields, "type", json!(kind));
     match work {
         Work::Model(model) => put_model(&mut fields, model),
@@ -185,10 +182,7 @@ fn put_human(fields: &mut Fields<String, Value>, human: &Human) {
 
 fn form_field(field: &FormField) -> Value {
     let FormField { key, label, input, required, description, default } = field;
-    let mut fields = match json!(input) {
-        Value::Object(fields) => fields,
-        _ => Fields::new(),
-    };
+    let mut fields = json!(input).as_object().cloned().unwrap_or_default();
     put(&mut fields, "key", json!(key));
     put(&mut fields, "label", json!(label));
     put(&mut fields, "required", json!(required));

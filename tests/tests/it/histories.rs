@@ -21,7 +21,6 @@ use proto::{
     digest,
     door::{AgentChoice, GiveAnswer, SendSignal, Submit},
     entry::Entry,
-    fact::Signal,
     id::{ConversationId, JobId, Seq, SnapshotName, StepId},
     interaction::Verdict,
     job::SubStatus,
@@ -61,7 +60,7 @@ enum Act {
     Reject,
     Edit(&'static str),
     Steer(&'static str),
-    Signal(Signal, Option<SubStatus>),
+    Signal(Order, Option<SubStatus>),
     /// Sends a signal that refers to a position or a step.
     Order(fn() -> Order, fn(&JobView) -> bool),
 }
@@ -120,7 +119,7 @@ const SCENARIOS: &[Scenario] = &[
         name: "cancel",
         goal: "confirm",
         agent: |_| {},
-        acts: &[Act::Signal(Signal::Cancel, Some(SubStatus::Parked))],
+        acts: &[Act::Signal(Order::Cancel, Some(SubStatus::Parked))],
         conversation: None,
     },
     Scenario {
@@ -128,8 +127,8 @@ const SCENARIOS: &[Scenario] = &[
         goal: "nap",
         agent: NOTHING,
         acts: &[
-            Act::Signal(Signal::Pause, Some(SubStatus::Executing)),
-            Act::Signal(Signal::Resume, Some(SubStatus::Paused)),
+            Act::Signal(Order::Pause, Some(SubStatus::Executing)),
+            Act::Signal(Order::Resume, Some(SubStatus::Paused)),
         ],
         conversation: None,
     },
@@ -162,8 +161,8 @@ const SCENARIOS: &[Scenario] = &[
             agent.tool.on_given_up = OnGivenUp::Park;
         },
         acts: &[
-            Act::Signal(Signal::Retry, Some(SubStatus::Parked)),
-            Act::Signal(Signal::Cancel, Some(SubStatus::Parked)),
+            Act::Signal(Order::Retry, Some(SubStatus::Parked)),
+            Act::Signal(Order::Cancel, Some(SubStatus::Parked)),
         ],
         conversation: None,
     },
@@ -339,7 +338,7 @@ async fn perform(client: &Client, name: &str, submit: Submit, agent: Agent, acts
             Act::Steer(words) => steer(client, &asked().await, words).await,
             Act::Signal(signal, when) => {
                 let view = wait::view(client, &id, |view| view.sub_status == *when).await;
-                send(client, &id, signal.clone().into()).await;
+                send(client, &id, signal.clone()).await;
                 wait::view(client, &id, |now| now.seq > view.seq).await;
             }
             Act::Order(order, when) => {
@@ -361,7 +360,7 @@ async fn send(client: &Client, job: &JobId, signal: Order) -> Seq {
 
 /// Steers a job while it waits for an answer.
 async fn steer(client: &Client, view: &JobView, words: &str) {
-    let signal = Signal::Steer { text: words.to_owned() }.into();
+    let signal = Order::Steer { text: words.to_owned() };
     let (job, by) = (view.job.clone(), Some("ann".to_owned()));
     client.call(&SendSignal { job, signal, expected_seq: None, reason: None, by }).await.unwrap();
     wait::view(client, &view.job, |now| now.seq > view.seq).await;

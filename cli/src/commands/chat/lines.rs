@@ -7,10 +7,10 @@ use client::session::{
 use proto::{
     door::{DirectCall, Filter, List, SendSignal, Submit},
     error::{Code, Failure},
-    fact::Signal,
     id::JobId,
     interaction::QuestionKind,
     lang::Language,
+    point::Order,
     tool::ToolSpec,
 };
 
@@ -104,14 +104,8 @@ impl Session {
         let Some(front) = self.front() else {
             return self.say(&format!("{}\n", Text::NothingToCancel.text(language)));
         };
-        let (job, signal) = (front.session.job().clone(), Signal::Cancel);
-        let request = SendSignal {
-            job,
-            signal: signal.into(),
-            expected_seq: None,
-            reason: None,
-            by: caller(),
-        };
+        let (job, signal) = (front.session.job().clone(), Order::Cancel);
+        let request = SendSignal { job, signal, expected_seq: None, reason: None, by: caller() };
         match self.client.call(&request).await {
             Ok(_) if self.command.take().is_some() => {
                 self.say(&format!("{}\n", Text::CommandCanceled.text(language)))?;
@@ -229,10 +223,10 @@ impl Session {
             return self.submit(words, language).await;
         };
         // A text typed during a task is an instruction to it.
-        let signal = Signal::Steer { text: words.to_owned() };
+        let signal = Order::Steer { text: words.to_owned() };
         let request = SendSignal {
             job: task.session.job().clone(),
-            signal: signal.into(),
+            signal,
             expected_seq: None,
             reason: None,
             by: caller(),

@@ -16,11 +16,11 @@ use proto::{
     budget::Budget,
     decision::{DecisionKind, pools},
     door::{AgentChoice, GiveAnswer, Inbox, SendSignal, Submit},
-    fact::Signal,
     guard::Guard,
     id::{AgentName, JobId},
     interaction::{QuestionKind, Verdict},
     job::JobState,
+    point::Order,
     subject::Subjects,
 };
 
@@ -185,10 +185,10 @@ impl Run {
 
     async fn steered(&self) {
         self.submit("paused", "rest 1000").await;
-        self.signal("paused", Signal::Pause).await;
+        self.signal("paused", Order::Pause).await;
         self.submit("canceled", "rest 60000").await;
         self.until_in_hand("canceled").await;
-        self.signal("canceled", Signal::Cancel).await;
+        self.signal("canceled", Order::Cancel).await;
         self.until("canceled", JobState::Canceled).await;
     }
 
@@ -251,14 +251,9 @@ impl Run {
         self.client.submit(submit).await.unwrap();
     }
 
-    async fn signal(&self, job: &str, signal: Signal) {
-        let signal = SendSignal {
-            job: id(job),
-            signal: signal.into(),
-            expected_seq: None,
-            reason: None,
-            by: None,
-        };
+    async fn signal(&self, job: &str, signal: Order) {
+        let signal =
+            SendSignal { job: id(job), signal, expected_seq: None, reason: None, by: None };
         self.client.call(&signal).await.unwrap();
     }
 

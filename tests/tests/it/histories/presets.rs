@@ -4,10 +4,10 @@ use agents::catalogue::Catalogue;
 use proto::{
     agent::{Agent, Dispatch, OnBlocked, OnFailure, PlanWhen},
     budget::AtLimit,
-    fact::Signal,
     id::AgentName,
     job::SubStatus,
     observe::Summarise,
+    point::Order,
 };
 
 use super::{Act, NOTHING, Scenario};
@@ -114,7 +114,7 @@ pub(super) const PRESETS: &[Scenario] = &[
     Scenario { conversation: Some("trip"), ..of("talk-first", "where shall we go", alone) },
     Scenario { conversation: Some("trip"), ..of("talk-second", "and then", alone) },
     Scenario {
-        acts: &[Act::Signal(Signal::Cancel, Some(SubStatus::Executing))],
+        acts: &[Act::Signal(Order::Cancel, Some(SubStatus::Executing))],
         ..of("cancel-running", "nap", NOTHING)
     },
     of("auto-simple", "echo", |agent| agent.plan.when = PlanWhen::Auto),
