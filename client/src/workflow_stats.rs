@@ -226,7 +226,7 @@ mod tests {
         json!({"visit": format!("go--{number}"), "path": "main", "state": state, "entered": entered, "ended": ended})
     }
 
-    fn graph(visits: Vec<Value>) -> WorkflowGraph {
+    fn graph(visits: &[Value]) -> WorkflowGraph {
         let failed = visits.iter().filter(|visit| visit["state"] == "failed").count();
         let node = json!({"work": {"type": "set"}, "write": {}, "next": [{"to": "end"}]});
         serde_json::from_value(json!({
@@ -246,9 +246,9 @@ mod tests {
         let mut sums = Sums::default();
         sums.add(
             JobState::Working,
-            &graph(vec![visit(1, Some(3), "completed"), visit(2, None, "running")]),
+            &graph(&[visit(1, Some(3), "completed"), visit(2, None, "running")]),
         );
-        sums.add(JobState::Failed, &graph(vec![visit(1, Some(20), "failed")]));
+        sums.add(JobState::Failed, &graph(&[visit(1, Some(20), "failed")]));
         let stats = sums.stats();
         let [ticket] = stats.as_slice() else { panic!("{stats:?}") };
         assert_eq!((ticket.jobs.open, ticket.jobs.failed, ticket.jobs.completed), (1, 1, 0));
