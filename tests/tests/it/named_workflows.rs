@@ -118,7 +118,7 @@ async fn a_workflow_is_set_listed_run_by_name_and_dropped() {
     let file = hall.file("sort.yaml", &SORT.replace("next: end", "next: ned"));
     let (code, said) = hall.callboard(&["workflow", "set", &file]);
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("sort.yaml:17:") && said.contains("ned"), "{said}");
+    assert!(said.contains("sort.yaml:15:") && said.contains("ned"), "{said}");
     hall.file("sort.yaml", SORT);
     hall.does(&["workflow", "set", &file, "--dry-run"]);
     hall.does(&["workflow", "set", &file, "--expect", "0"]);

@@ -85,7 +85,7 @@ const LITERALS: &[(&str, &str, &str)] = &[
     ("cli/src/contexts.rs", CONTEXT_NAME, "an error of the parser of the command line"),
     ("cli/src/failure.rs", "the reader of the output closed it", "never shown"),
     ("cli/src/roles/role.rs", ROLES, "an error of the parser of the command line"),
-    ("door/src/agents/mod.rs", "the watch ended", "the log of the program"),
+    ("door/src/bucket.rs", "the watch ended", "the log of the program"),
     ("door/src/lib.rs", "front door", "the name of the service in traces"),
     ("door/src/signal.rs", "this signal is not a rollback", DEFECT),
     ("door/src/watch/feed.rs", AGAIN, "advice to programs"),

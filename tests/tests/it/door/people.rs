@@ -73,7 +73,17 @@ async fn a_caller_is_told_the_roles_and_verbs_of_the_token() {
     let hall = Hall::with(MemoryOptions::default(), setup).await;
     check(&hall, "about", "", None, Some(Code::Forbidden)).await;
     let bob = ask(&hall.broker, "about", "", Some("bob-token")).await.unwrap();
-    let may = ["signal", "preview", "batch", "redeem", "about", "set_agent", "drop_agent"];
+    let may = [
+        "signal",
+        "preview",
+        "batch",
+        "redeem",
+        "about",
+        "set_agent",
+        "drop_agent",
+        "set_workflow",
+        "drop_workflow",
+    ];
     let expected = json!({"by": "bob", "roles": ["operate"], "may": may, "shards": bob["shards"]});
     assert_eq!(bob, expected);
     let open = Hall::with(MemoryOptions::default(), Setup::default()).await;

@@ -107,6 +107,7 @@ fn filled(path: &str, handle: &str) -> String {
         ("job", "j1"),
         ("ask", "q1"),
         ("name", "mine"),
+        ("workflow", "greet"),
         ("agent", "default"),
         ("sha256", &*sha256),
         ("handle", handle),
@@ -278,6 +279,7 @@ async fn every_route_answers_as_the_document_says() {
     let revisions = "/v1/agents/{name}/revisions";
     api.ask(&stage, get(revisions), "/v1/agents/mine/revisions", None).await;
     api.ask(&stage, (Method::DELETE, agent), "/v1/agents/mine", None).await;
+    stored(&stage, &mut api).await;
     let execute = "/v1/plans:execute";
     let step =
         json!({"id": "s1", "description": "say it", "tool": "echo", "args": {"value": "hi"}});
@@ -288,6 +290,17 @@ async fn every_route_answers_as_the_document_says() {
     api.check(&Method::PUT, piece, sent).await;
     spoken(&stage, &mut api).await;
     complete(&stage, &api).await;
+}
+
+/// Stores, shows and removes a workflow.
+async fn stored(stage: &Stage, api: &mut Document) {
+    let (all, one) = ("/v1/workflows", "/v1/workflows/{workflow}");
+    let text = "workflow: greet\nstart: hello\nnodes: {hello: {type: model, prompt: Say hello.}}";
+    let set = Some(json!({"text": text}));
+    api.ask(stage, (Method::PUT, one), "/v1/workflows/greet", set).await;
+    api.ask(stage, (Method::GET, all), all, None).await;
+    api.ask(stage, (Method::GET, one), "/v1/workflows/greet", None).await;
+    api.ask(stage, (Method::DELETE, one), "/v1/workflows/greet", None).await;
 }
 
 /// Asks in the other protocols.
