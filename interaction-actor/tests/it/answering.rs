@@ -11,7 +11,7 @@ use proto::{
     fact::Submitted,
     family::Parent,
     id::{Attempt, JobId, Seq, ToolName, WorkId},
-    interaction::{AskedBy, Choice, QuestionKind, Remember, approval_digest},
+    interaction::{AskedBy, Choice, QuestionKind, approval_digest},
     lang::Language,
     plan::Plan,
     record::Known,
@@ -39,7 +39,7 @@ fn form() -> QuestionKind {
     QuestionKind::Form { fields: serde_json::from_value(fields).unwrap() }
 }
 
-fn approval(job: &JobId) -> (QuestionKind, String) {
+pub(crate) fn approval(job: &JobId) -> (QuestionKind, String) {
     let tool = ToolName::new("send_mail").unwrap();
     let args = json!({"to": "a@example.org"});
     let digest = approval_digest(job, "g0.r1.s1", &tool, "1", &args);
@@ -61,7 +61,7 @@ fn plan_check() -> QuestionKind {
 }
 
 /// Returns the answers stored for a job.
-async fn answers(office: &Office, job: &JobId) -> Vec<proto::fact::Answered> {
+pub(crate) async fn answers(office: &Office, job: &JobId) -> Vec<proto::fact::Answered> {
     let entries = office.broker.log.read(job, Seq(0)).await.unwrap();
     let facts = entries.into_iter().filter_map(|entry| match entry.record.unwrap().known() {
         Ok(Known::Fact(fact)) => Some(*fact),
@@ -302,7 +302,7 @@ async fn a_body_without_end_is_too_large() {
     assert_eq!(refused.0, Code::TooLarge);
 }
 
-fn people() -> People {
+pub(crate) fn people() -> People {
     let person = |name: &str, roles: &[Role]| {
         let token_sha256 = digest::of_bytes(name.as_bytes());
         let name = PersonName::try_from(name.to_owned()).unwrap();
@@ -352,40 +352,6 @@ async fn four_eyes_leave_approvals_to_another_person_than_the_submitter() {
     office.send("answer", &with(approve), Some("cat")).await.unwrap();
     let by: Vec<String> = answers(&office, &job).await.into_iter().map(|it| it.by).collect();
     assert_eq!(by, ["ann", "cat"]);
-}
-
-#[tokio::test]
-async fn an_approval_is_remembered_only_by_a_person_who_may_approve() {
-    // Ann submitted the job, whose agent wants another person to approve. Bob may not answer.
-    let office = Office::with(MemoryOptions::default(), people()).await;
-    let job = office.submit_with("j", |submitted| submitted.agent.approval.four_eyes = true).await;
-    let (kind, digest) = approval(&job);
-    let asked = [question("q1", kind), question("q2", QuestionKind::Question)];
-    office.ask_all(&job, asked.into_iter()).await;
-    let approve = json!({"job": "j", "ask": "q1", "decision": "approve", "digest": digest,
-        "remember": "job"});
-    for caller in [Some("ann"), Some("bob"), None] {
-        let refused = office.send("answer", &approve.to_string(), caller).await.unwrap_err();
-        assert_eq!(refused.code, Code::Forbidden, "{caller:?}: {refused:?}");
-    }
-    let reject = json!({"job": "j", "ask": "q1", "decision": "reject", "remember": "job"});
-    let value = json!({"job": "j", "ask": "q2", "value": "soon", "remember": "job"});
-    for body in [reject, value] {
-        let refused = office.send("answer", &body.to_string(), Some("cat")).await.unwrap_err();
-        assert_eq!(refused.code, Code::InvalidAnswer);
-        assert_eq!(refused.field.as_deref(), Some("remember"));
-    }
-    // A link answers its question and does nothing else.
-    let link = json!({"job": "j", "ask": "q1"}).to_string();
-    let link = office.send("link", &link, Some("cat")).await.unwrap();
-    let answer = json!({"decision": "approve", "digest": digest, "remember": "job"});
-    let redeem = json!({"handle": link["handle"], "answer": answer}).to_string();
-    let refused = office.send("redeem", &redeem, None).await.unwrap_err();
-    assert_eq!(refused.code, Code::InvalidAnswer, "{refused:?}");
-    office.send("answer", &approve.to_string(), Some("cat")).await.unwrap();
-    let stored = answers(&office, &job).await;
-    assert_eq!((stored.len(), stored[0].by.as_str()), (1, "cat"));
-    assert_eq!(stored[0].answer.remember, Some(Remember::Job));
 }
 
 #[tokio::test]

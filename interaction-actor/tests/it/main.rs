@@ -12,5 +12,6 @@ mod editing;
 mod office;
 mod on_nats;
 mod properties;
+mod remembering;
 mod showing;
 mod supervised;
