@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use proto::{fact::Signal, id::SnapshotName};
+use proto::{fact::Signal, id::SnapshotName, workflow::GraphEdit};
 
 use crate::{agents::Agents, chance::Chance, sub_agents, workload::Workload};
 
@@ -38,6 +38,8 @@ pub(crate) enum What {
     Fork { at: Where, again: bool },
     /// Sends the job a signal.
     Say(Signal),
+    /// Changes the graph of the job's workflow.
+    EditGraph(Vec<GraphEdit>),
 }
 
 /// A position in a job's log.

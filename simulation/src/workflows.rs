@@ -4,10 +4,17 @@
 use std::time::Duration;
 
 use agents::workflow::testing::drawn_file;
-use proto::{fact::Signal, workflow::EventName};
+use proto::{
+    fact::Signal,
+    workflow::{EventName, GraphEdit, NodeId},
+};
 use serde_json::{Value, json};
 
-use crate::{chance::Chance, workload::Workload};
+use crate::{
+    chance::Chance,
+    operator_actions::{Deed, What},
+    workload::Workload,
+};
 
 /// The percentage of worlds with workflows.
 const WORKFLOW_PERCENT: u64 = 18;
@@ -19,6 +26,8 @@ const CHOICES_MAX: u64 = 40;
 const EVENT_NODES_MAX: usize = 4;
 /// The maximum number of events that people report to one node.
 const EVENTS_MAX: u64 = 3;
+/// The percentage of workflows whose graph people change while it runs.
+const EDITED_PERCENT: u64 = 30;
 /// The tools of the workflows. Repeated names are drawn more often.
 const TOOLS: &[&str] = &["put", "put", "note", "pay", "wire", "flaky", "doomed"];
 
@@ -41,6 +50,10 @@ fn run_one(chance: &Chance, workload: &mut Workload) {
         nodes.iter_mut().for_each(|(id, node)| fit(chance, id, node));
     }
     workload.signals.extend(events(chance, &file));
+    if chance.percent(EDITED_PERCENT) {
+        let what = What::EditGraph(edits(chance, &file));
+        workload.deeds.push(Deed { after: chance.millis(0..=30_000), below: false, what });
+    }
     workload.body["workflow"] = json!({ "source": file.to_string(), "input": {} });
     workload.body["goal"] = json!("errand: workflow");
     if chance.percent(60) {
@@ -50,6 +63,31 @@ fn run_one(chance: &Chance, workload: &mut Workload) {
     // A conversation orders its jobs, and has a test of its own.
     if let Some(body) = workload.body.as_object_mut() {
         body.remove("conversation");
+    }
+}
+
+/// Draws edits of a graph: a node between two others, or an end in place of the rest of a path.
+fn edits(chance: &Chance, file: &Value) -> Vec<GraphEdit> {
+    let nodes = file["nodes"].as_object().into_iter().flatten();
+    let simple: Vec<(&String, &Value)> =
+        nodes.map(|(id, node)| (id, &node["next"])).filter(|(_, next)| next.is_string()).collect();
+    let id = |text: &str| NodeId::new(text).expect("the id of a drawn node, or a plain word");
+    let limits = json!({ "visits": chance.number(1..=20) });
+    let Some((from, next)) = (!simple.is_empty()).then(|| *chance.pick(&simple)) else {
+        return vec![GraphEdit::SetLimits { limits }];
+    };
+    match chance.number(0..=3) {
+        0 => vec![GraphEdit::UpdateEdge { from: id(from), next: json!("end") }],
+        1 => vec![GraphEdit::RemoveNode { id: id(from) }],
+        _ => {
+            let node = json!({ "type": "set", "write": { "count": 1 }, "next": next });
+            let (added, next) = (id("added"), json!("added"));
+            vec![
+                GraphEdit::AddNode { id: added, node },
+                GraphEdit::UpdateEdge { from: id(from), next },
+                GraphEdit::SetLimits { limits },
+            ]
+        }
     }
 }
 

@@ -28,6 +28,9 @@ impl People {
             let Some(job) = self.whom(job, deed).await else { continue };
             match &deed.what {
                 What::Say(signal) => self.order(&job, json!(signal)).await,
+                What::EditGraph(edits) => {
+                    self.order(&job, json!({ "edit_graph": { "base": 0, "edits": edits } })).await;
+                }
                 What::Name(name) => {
                     self.order(&job, json!({ "snapshot": { "name": name } })).await;
                 }
@@ -118,6 +121,9 @@ impl People {
                 DoorReply::Reply(reply) => {
                     let seq = Seq(reply["seq"].as_u64().unwrap_or_default());
                     self.story.tell("people", || format!("{job} heard {order} at {seq}"));
+                    if !order["edit_graph"].is_null() {
+                        self.story.count("graphs edited");
+                    }
                     if !order["roll_back"].is_null() || !order["restart"].is_null() {
                         self.lock().went_back.insert((job.clone(), seq), asked);
                     }
@@ -158,7 +164,7 @@ impl People {
         let may_be = matches!(
             code,
             Code::InvalidRequest | Code::NotFound | Code::WouldRepeat | Code::JobEnded
-        );
+        ) || (code == Code::Stale && !what["edit_graph"].is_null());
         if may_be {
             self.story.count("deeds refused");
         } else {

@@ -32,12 +32,14 @@ pub(super) fn wrong(id: &JobId, entries: &[Entry]) -> Option<String> {
 
 /// Compares the workflow of a job with the interpreter. Returns `None` for a job without a workflow,
 /// for a workflow that did not come to its own end, and after a rollback, which takes moves out of
-/// the log.
+/// the log. The interpreter does not know edits of the graph.
 pub(super) fn compared(id: &JobId, entries: &[Entry]) -> Option<Result<(), String>> {
     let submitted = entries.first()?.submission()?;
     // The script of the interpreter has the values that drawn workflows read, and no others.
     let workflow = submitted.workflow.filter(|run| run.definition.name.as_str() == DRAWN)?;
-    if submitted.forked.is_some() || replay(id, entries).generation() != Generation::FIRST {
+    let job = replay(id, entries);
+    let is_edited = job.workflow().is_none_or(|(_, revision)| revision > 0);
+    if submitted.forked.is_some() || job.generation() != Generation::FIRST || is_edited {
         return None;
     }
     let moves: Vec<Move> = entries.iter().filter_map(moves_of).flatten().collect();
