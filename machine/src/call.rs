@@ -7,7 +7,7 @@ use proto::{
     fact::Called,
     family::{self, Task},
     id::{AskId, Attempt, JobId, Seq, StepId, ToolName, WorkId},
-    interaction::{QuestionKind, approval_digest},
+    interaction::{AskedBy, QuestionKind, approval_digest},
     job::Outcome,
     lang::Language,
     retry::RetryPolicy,
@@ -22,8 +22,18 @@ use super::{
     attempts::{Attempts, Retries},
     excerpt,
     kin_text::{self, Text},
-    trust::ApprovalCause,
 };
+
+/// The reason for which a person must approve a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ApprovalCause {
+    /// Reason for the person; absent if the tool alone needs the approval.
+    pub(super) why: Option<String>,
+    /// Policies that ask.
+    pub(super) asked_by: Vec<AskedBy>,
+    /// Tool whose content from outside the job has seen.
+    pub(super) seen: Option<ToolName>,
+}
 
 /// A tool call with resolved arguments.
 #[derive(Debug, Clone)]

@@ -20,7 +20,7 @@ use proto::{
 
 use super::{
     at::At,
-    call::{Agreement, Call},
+    call::{Agreement, ApprovalCause, Call},
     excerpt,
     state::{ActiveJob, AskedQuestion},
     text::Text,
@@ -43,17 +43,6 @@ pub(super) enum Ruling {
     },
     /// The call must not be sent, for this reason.
     Deny(String),
-}
-
-/// The reason for which a person must approve a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ApprovalCause {
-    /// Reason for the person; absent if the tool alone needs the approval.
-    pub(super) why: Option<String>,
-    /// Policies that ask.
-    pub(super) asked_by: Vec<AskedBy>,
-    /// Tool whose content from outside the job has seen.
-    pub(super) seen: Option<ToolName>,
 }
 
 impl Ruling {

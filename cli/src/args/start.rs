@@ -122,8 +122,7 @@ pub(crate) struct JobArgs {
     /// Plan to carry out, as JSON; @FILE reads a file [default: the planner writes it]
     #[arg(long, value_name = "JSON|@FILE")]
     pub(crate) plan: Option<String>,
-    /// Workflow to run in place of a plan: a file, or a name that the server knows [default: that of
-    /// the agent, if it has one]
+    /// Workflow to run in place of a plan: a file or a name [default: the agent's]
     #[arg(long, value_name = "FILE|NAME", conflicts_with = "plan")]
     pub(crate) workflow: Option<PathBuf>,
     /// Input of the workflow, a JSON object; @FILE reads a file

@@ -55,11 +55,11 @@ fn begin() -> Play {
     p
 }
 
-/// Changes a value of the graph by its JSON pointer.
-fn with(pointer: &str, value: Value) -> Value {
+/// Changes a value of the graph by its path.
+fn with(path: &str, value: Value) -> Value {
     let mut graph = graph();
-    let (above, name) = pointer.rsplit_once('/').unwrap();
-    graph.pointer_mut(above).unwrap()[name] = value;
+    let at = path.split('.').fold(&mut graph, |above, name| &mut above[name]);
+    *at = value;
     graph
 }
 
@@ -94,7 +94,7 @@ fn refolds(p: &Play) {
 fn what_runs_goes_on_and_its_way_on_is_that_of_the_new_graph() {
     let mut p = begin();
     let digest = p.job.graph().unwrap().digest;
-    let mut new = with("/nodes/first/next", json!([{"to": "extra"}]));
+    let mut new = with("nodes.first.next", json!([{"to": "extra"}]));
     new["nodes"]["extra"] = json!({
         "work": {"type": "set"}, "write": {"said": "extra"}, "next": [{"to": "end"}],
     });
@@ -114,7 +114,7 @@ fn a_graph_is_edited_while_its_branches_run() {
     let mut p = begin();
     p.answer_with("q1", Answer::respond(json!("yes")));
     p.drive();
-    let mut new = with("/nodes/then/write/said", json!("changed"));
+    let mut new = with("nodes.then.write.said", json!("changed"));
     new["state"]["more"] = json!({"schema": {}, "initial": 7});
     new["nodes"]["last"]["write"]["said"] = json!("last {{ state.more }}");
     edit(&mut p, 0, &new);
@@ -134,14 +134,14 @@ fn a_graph_is_edited_while_its_branches_run() {
 fn a_rollback_undoes_an_edit() {
     let mut p = begin();
     let before = p.last();
-    edit(&mut p, 0, &with("/nodes/first/next", json!([{"to": "last"}])));
+    edit(&mut p, 0, &with("nodes.first.next", json!([{"to": "last"}])));
     assert!(p.back(before));
     refolds(&p);
     assert_eq!(p.job.workflow().unwrap().1, 0);
     let graph = p.job.graph().unwrap();
     assert_eq!(graph.definition, run(&self::graph()).definition);
     // The same base counts again.
-    edit(&mut p, 0, &with("/nodes/first/next", json!([{"to": "last"}])));
+    edit(&mut p, 0, &with("nodes.first.next", json!([{"to": "last"}])));
     p.drive();
     let ask = p.view().questions[0].id.to_string();
     p.answer_with(&ask, Answer::respond(json!("yes")));
@@ -164,7 +164,7 @@ fn without_first() -> Value {
 /// A graph whose node `wait` is of the other branch.
 fn in_the_other_branch() -> Value {
     with(
-        "/nodes/both/work/branches",
+        "nodes.both.work.branches",
         json!([
             {"name": "a", "start": "then", "nodes": ["then"]},
             {"name": "b", "start": "other", "nodes": ["other", "wait"]},
@@ -174,27 +174,27 @@ fn in_the_other_branch() -> Value {
 
 #[rstest]
 #[case::removed(false, without_first(), stranded("first"))]
-#[case::other_work(false, with("/nodes/first/work", json!({"type": "set"})), stranded("first"))]
-#[case::other_event(true, with("/nodes/wait/work/event", json!("come")), stranded("wait"))]
+#[case::other_work(false, with("nodes.first.work", json!({"type": "set"})), stranded("first"))]
+#[case::other_event(true, with("nodes.wait.work.event", json!("come")), stranded("wait"))]
 #[case::other_branch(true, in_the_other_branch(), stranded("wait"))]
 #[case::fewer_branches(
     true,
-    with("/nodes/both/work/branches", json!([{"name": "a", "start": "wait", "nodes": ["wait", "then"]}])),
+    with("nodes.both.work.branches", json!([{"name": "a", "start": "wait", "nodes": ["wait", "then"]}])),
     stranded("both")
 )]
 #[case::other_name(
     false,
-    with("/workflow", json!("other")),
+    with("workflow", json!("other")),
     EditRefusal::OtherName { name: WorkflowName::new("test").unwrap() }
 )]
 #[case::other_reducer(
     false,
-    with("/state/said/reduce", json!("replace")),
+    with("state.said.reduce", json!("replace")),
     EditRefusal::State { key: proto::workflow::Key::new("said").unwrap() }
 )]
 #[case::no_such_target(
     false,
-    with("/nodes/first/next", json!([{"to": "gone"}])),
+    with("nodes.first.next", json!([{"to": "gone"}])),
     EditRefusal::Missing { node: NodeId::new("gone").unwrap() }
 )]
 fn an_edit_that_would_strand_a_path_changes_nothing(
@@ -219,7 +219,7 @@ fn an_edit_that_would_strand_a_path_changes_nothing(
 #[test]
 fn an_edit_against_another_number_of_edits_changes_nothing() {
     let mut p = begin();
-    let new = with("/nodes/first/next", json!([{"to": "last"}]));
+    let new = with("nodes.first.next", json!([{"to": "last"}]));
     edit(&mut p, 0, &new);
     let stale = Some(EditRefusal::Stale { revision: 1 });
     assert_eq!(p.job.refuses_edit(0, &run(&graph())), stale);

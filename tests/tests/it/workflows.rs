@@ -163,7 +163,8 @@ async fn the_graph_of_a_running_job_is_edited_and_survives_the_death_of_every_pr
     };
     let (code, _) = refusal(3, paint.clone()).await;
     assert_eq!(code, Code::Stale);
-    let other = json!({"type": "set", "ask": null, "deadline": null});
+    let write = json!({"said": "red"});
+    let other = json!({"type": "set", "ask": null, "deadline": null, "write": write});
     let other = json!([{"op": "update_node", "id": "ask", "node": other}]);
     let (code, message) = refusal(0, other).await;
     assert_eq!(code, Code::InvalidRequest);
