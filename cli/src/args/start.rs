@@ -122,13 +122,13 @@ pub(crate) struct JobArgs {
     /// Plan to carry out, as JSON; @FILE reads a file [default: the planner writes it]
     #[arg(long, value_name = "JSON|@FILE")]
     pub(crate) plan: Option<String>,
-    /// Workflow to run in place of a plan: a file or a name [default: the agent's]
+    /// Workflow in place of a plan: a file or a name [default: the agent's]
     #[arg(long, value_name = "FILE|NAME", conflicts_with = "plan")]
     pub(crate) workflow: Option<PathBuf>,
     /// Input of the workflow, a JSON object; @FILE reads a file
     #[arg(long, value_name = "JSON|@FILE", conflicts_with = "plan")]
     pub(crate) input: Option<String>,
-    /// JSON Schema of the result; @FILE reads a file [default: that of the agent]
+    /// JSON Schema of the result; @FILE reads a file [default: the agent's]
     #[arg(long, value_name = "JSON|@FILE")]
     pub(crate) schema: Option<String>,
     /// File to attach, or its URL; repeatable, at most 16 MiB each
