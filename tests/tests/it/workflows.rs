@@ -183,8 +183,8 @@ async fn the_graph_of_a_running_job_is_edited_and_survives_the_death_of_every_pr
     client.call(&answer(&id, &view, "red")).await.unwrap();
     let view = until(&client, &id, JobState::Completed).await;
     assert_eq!(value(view.outcome.as_ref()), json!({"said": "red paint"}));
-    let ended = client.call(&edits(&id, 1, json!([{"op": "remove_node", "id": "paint"}]))).await;
-    assert_eq!(ended.unwrap_err().code, Code::JobEnded);
+    let (code, _) = refusal(1, json!([{"op": "set_limits", "limits": {"visits": 3}}])).await;
+    assert_eq!(code, Code::JobEnded);
 }
 
 #[tokio::test(flavor = "multi_thread")]
