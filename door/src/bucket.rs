@@ -8,7 +8,7 @@ use std::{
 
 use broker::{
     Broker,
-    kv::{Bucket, Change, KvError},
+    kv::{Bucket, Change, KvError, Versioned},
 };
 use futures::{StreamExt, stream::BoxStream};
 use proto::error::{Code, Failure};
@@ -16,6 +16,13 @@ use tokio_util::task::AbortOnDropHandle;
 
 /// Wait before a broken watch is opened again.
 const REOPEN: Duration = Duration::from_millis(500);
+
+/// Returns `true` if the value that a bucket has is the one that the author of a change saw. Revision 0
+/// stands for a key without a value.
+pub(crate) fn is_expected(expected: Option<u64>, found: Option<&Versioned>) -> bool {
+    let revision = found.map_or(0, |found| found.revision);
+    expected.is_none_or(|expected| expected == revision)
+}
 
 /// Values that are read from a bucket.
 pub(crate) trait Kept: Send + 'static {

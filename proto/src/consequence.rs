@@ -39,7 +39,7 @@ pub enum Consequence {
     Event,
     /// Changes the graph of a workflow.
     EditGraph {
-        /// What changes.
+        /// Changed nodes and parts.
         changes: GraphChanges,
     },
     /// Names a position of a job.

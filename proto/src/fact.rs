@@ -249,7 +249,7 @@ pub enum Signal {
         /// Number of the edits that count before this one.
         #[serde(default, skip_serializing_if = "crate::is_default")]
         base: u32,
-        /// What changes.
+        /// Changed nodes and parts.
         changes: GraphChanges,
         /// Workflow from then on, with its tools and the workflows below.
         run: Box<WorkflowRun>,

@@ -90,9 +90,8 @@ pub(super) fn declined(open: &OpenQuestion) -> GiveAnswer {
 
 fn given(open: &OpenQuestion, answer: Answer) -> GiveAnswer {
     let (job, ask) = open.key();
-    let Answer { decision, value, text, digest, remember } = answer;
     // A model answers whatever it is asked, so it never approves its own job.
-    GiveAnswer { job, ask, decision, value, text, digest, remember, by: None, four_eyes: true }
+    GiveAnswer { four_eyes: true, ..GiveAnswer::new(job, ask, answer) }
 }
 
 #[cfg(test)]

@@ -256,9 +256,8 @@ async fn send(client: &Client, output: Output, entry: &InboxEntry, answer: Answe
 
 /// Builds the request for an answer.
 pub(super) fn request(entry: &InboxEntry, answer: Answer) -> GiveAnswer {
-    let Answer { decision, value, text, digest, remember } = answer;
-    let (job, ask) = (entry.job.clone(), entry.question.id.clone());
-    GiveAnswer { job, ask, decision, value, text, digest, remember, by: caller(), four_eyes: false }
+    let answer = GiveAnswer::new(entry.job.clone(), entry.question.id.clone(), answer);
+    GiveAnswer { by: caller(), ..answer }
 }
 
 pub(super) fn taken(output: Output, answered: &AnswerTaken) -> Outcome {

@@ -24,7 +24,11 @@ use proto::{
 use runtime::service::{Answers, Asked};
 
 use super::history::{self, Author};
-use crate::{Door, bucket::unavailable, output, presets, pricing};
+use crate::{
+    Door,
+    bucket::{is_expected, unavailable},
+    output, presets, pricing,
+};
 
 /// Attempts of a removal against others who write.
 const RACES_MAX: usize = 10;
@@ -241,11 +245,7 @@ fn expect(
     expected: Option<u64>,
     found: Option<&Versioned>,
 ) -> Result<(), Failure> {
-    let revision = found.map_or(0, |found| found.revision);
-    match expected {
-        Some(expected) if expected != revision => Err(stale(name)),
-        Some(_) | None => Ok(()),
-    }
+    if is_expected(expected, found) { Ok(()) } else { Err(stale(name)) }
 }
 
 fn stale(name: &AgentName) -> Failure {

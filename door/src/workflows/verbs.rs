@@ -28,7 +28,10 @@ use proto::{
 use runtime::service::{Answers, Asked};
 
 use super::unknown;
-use crate::{Door, bucket::unavailable};
+use crate::{
+    Door,
+    bucket::{is_expected, unavailable},
+};
 
 /// Attempts of a removal against others who write.
 const RACES_MAX: usize = 10;
@@ -218,11 +221,7 @@ fn expect(
     expected: Option<u64>,
     found: Option<&Versioned>,
 ) -> Result<(), Failure> {
-    let revision = found.map_or(0, |found| found.revision);
-    match expected {
-        Some(expected) if expected != revision => Err(stale(name)),
-        Some(_) | None => Ok(()),
-    }
+    if is_expected(expected, found) { Ok(()) } else { Err(stale(name)) }
 }
 
 fn stale(name: &WorkflowName) -> Failure {

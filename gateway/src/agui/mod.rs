@@ -180,19 +180,7 @@ async fn answered(
         return Err(still_open(&left.question.id));
     }
     for (job, ask, answer) in answers {
-        let proto::interaction::Answer { decision, value, text, digest, remember } = answer;
-        let give = GiveAnswer {
-            job,
-            ask,
-            decision,
-            value,
-            text,
-            digest,
-            remember,
-            by: None,
-            four_eyes: false,
-        };
-        match caller.client.call(&give).await {
+        match caller.client.call(&GiveAnswer::new(job, ask, answer)).await {
             Ok(_) => {}
             Err(failure) if failure.code.is_settled_elsewhere() => {}
             Err(failure) => return Err(failure),

@@ -1,10 +1,8 @@
 //! The routes of agents: listing, changes under a condition, and revisions.
 
 use axum::{
-    Json,
     extract::Path,
-    http::{HeaderMap, Uri, header},
-    response::IntoResponse,
+    http::{HeaderMap, Uri},
 };
 use proto::{
     door::{AgentRevisions, Agents, DropAgent, SetAgent},
@@ -13,7 +11,7 @@ use proto::{
 
 use super::{
     body::{Answered, Body, named, reply},
-    condition::{reply_if, revision},
+    condition::{reply_if, revision, tagged},
 };
 use crate::{caller::Caller, params::Params};
 
@@ -27,9 +25,8 @@ pub(super) async fn list(caller: Caller, uri: Uri) -> Answered {
 pub(super) async fn show(caller: Caller, Path(name): Path<String>) -> Answered {
     let name: AgentName = named(&caller, &name)?;
     let found = caller.client.agents(Some(&name)).await.map_err(|e| caller.refused(e))?;
-    let revision = found.agents.first().and_then(|agent| agent.revision).unwrap_or_default();
-    let tag = [(header::ETAG, format!("\"{revision}\""))];
-    Ok((tag, Json(found)).into_response())
+    let revision = found.agents.first().and_then(|agent| agent.revision);
+    Ok(tagged(revision, found))
 }
 
 /// `PUT /v1/agents/{name}`.

@@ -1,6 +1,10 @@
-//! `If-Match`: a request that counts only for what its sender saw.
+//! Tags of revisions, and `If-Match`: a request that counts only for what its sender saw.
 
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::{
+    Json,
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse, Response},
+};
 use proto::error::{Code, Failure};
 use serde::Serialize;
 
@@ -27,6 +31,12 @@ pub(super) fn tag<T>(
 /// Reads the revision that a `GET` of an agent or a workflow gives as its tag.
 pub(super) fn revision(caller: &Caller, headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     tag(caller, headers, |tag| tag.parse().ok(), Text::RevisionTag)
+}
+
+/// Returns a reply with the revision of its value as the tag; 0 for a value that a bucket lacks.
+pub(super) fn tagged<T: Serialize>(revision: Option<u64>, body: T) -> Response {
+    let tag = [(header::ETAG, format!("\"{}\"", revision.unwrap_or_default()))];
+    (tag, Json(body)).into_response()
 }
 
 /// Returns the reply; a condition that did not hold has a status of its own.

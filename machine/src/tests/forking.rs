@@ -6,7 +6,6 @@ use proto::{
     fact::{PlanReply, Signal, Submitted},
     fork::{Forked, ForkedRecord},
     id::{JobId, Seq, WorkerId},
-    interaction::Verdict,
     plan::Action,
     record::{Known, Record},
 };
@@ -65,16 +64,7 @@ fn busy() -> Play {
     p.drive();
     let question = serde_json::to_value(&p.view().questions[0]).unwrap();
     let digest = question["digest"].as_str().map(str::to_owned);
-    p.answer_with(
-        "q1",
-        proto::interaction::Answer {
-            decision: Verdict::Approve,
-            value: None,
-            text: None,
-            digest,
-            remember: None,
-        },
-    );
+    p.answer_with("q1", proto::interaction::Answer::approve(digest));
     p.drive();
     p.turn("g0.r0.a.n1.t1", calls(vec![tool_call("1", "echo", json!({})), question_call("2")]));
     p.drive();

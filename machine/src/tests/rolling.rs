@@ -126,16 +126,7 @@ fn questions_are_closed_and_those_of_that_point_are_asked_again_by_another_name(
     p.answer("q2", Verdict::Respond, Some("late"));
     assert_eq!(p.view().ignored, 2);
     let digest = digest_shown(&p);
-    p.answer_with(
-        "q3",
-        proto::interaction::Answer {
-            decision: Verdict::Approve,
-            value: None,
-            text: None,
-            digest,
-            remember: None,
-        },
-    );
+    p.answer_with("q3", proto::interaction::Answer::approve(digest));
     p.expect(&["call g1.r0.a #1"]);
 }
 

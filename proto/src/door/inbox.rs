@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     id::{AskId, JobId, Seq},
-    interaction::{Question, Remember, Verdict},
+    interaction::{Answer, Question, Remember, Verdict},
 };
 
 /// The request to answer a question.
@@ -38,6 +38,16 @@ pub struct GiveAnswer {
     /// `true` to refuse the answer to a plan or a tool call if the caller submitted the job.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub four_eyes: bool,
+}
+
+impl GiveAnswer {
+    /// Creates the request for an answer without a name of the user. The submitter of the job may give
+    /// it, too.
+    #[must_use]
+    pub fn new(job: JobId, ask: AskId, answer: Answer) -> Self {
+        let Answer { decision, value, text, digest, remember } = answer;
+        Self { job, ask, decision, value, text, digest, remember, by: None, four_eyes: false }
+    }
 }
 
 fn respond() -> Verdict {

@@ -400,7 +400,7 @@ pub enum InteractionEvent {
         /// Record that the job was rolled back to, or name of the snapshot.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<Point>,
-        /// What an edit of the graph changed.
+        /// Changes of an edit of the graph.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         changes: Option<GraphChanges>,
         /// Reason, in the sender's words.

@@ -1,4 +1,4 @@
-//! The edits of the graph of a running job, and what changes by them.
+//! The edits of the graph of a running job, and their changes.
 
 use std::collections::BTreeSet;
 
@@ -47,7 +47,7 @@ pub enum GraphEdit {
     },
 }
 
-/// What an edit changes in a graph.
+/// The changes of an edit of a graph.
 #[derive(
     Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema,
 )]

@@ -52,19 +52,7 @@ impl Request {
     /// Creates an answer.
     #[must_use]
     pub fn answer(job: &JobId, ask: &AskId, answer: Answer) -> Self {
-        let Answer { decision, value, text, digest, remember } = answer;
-        let (job, ask) = (job.clone(), ask.clone());
-        Self::Answer(GiveAnswer {
-            job,
-            ask,
-            decision,
-            value,
-            text,
-            digest,
-            remember,
-            by: None,
-            four_eyes: false,
-        })
+        Self::Answer(GiveAnswer::new(job.clone(), ask.clone(), answer))
     }
 
     /// Creates a fork.

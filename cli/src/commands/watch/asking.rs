@@ -90,19 +90,8 @@ pub(in crate::commands) async fn send(
     asked: &Question,
     answer: Answer,
 ) -> Result<Option<Failure>, Failure> {
-    let Answer { decision, value, text, digest, remember } = answer;
-    let (job, ask) = (job.clone(), asked.id.clone());
-    let request = GiveAnswer {
-        job,
-        ask,
-        decision,
-        value,
-        text,
-        digest,
-        remember,
-        by: caller(),
-        four_eyes: false,
-    };
+    let answer = GiveAnswer::new(job.clone(), asked.id.clone(), answer);
+    let request = GiveAnswer { by: caller(), ..answer };
     match client.call(&request).await {
         Ok(_) => Ok(None),
         Err(failure) => match failure.code {

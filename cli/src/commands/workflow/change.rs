@@ -3,12 +3,9 @@
 use std::path::Path;
 
 use ::agents::{source, workflow::read::FILE_BYTES_MAX};
-use client::Client;
 use proto::{
     door::{SendSignal, Signaled},
-    job::JobState,
     point::Order,
-    view::JobView,
     workflow::GraphEdit,
 };
 use serde::Deserialize;
@@ -37,8 +34,9 @@ struct Edits {
 pub(super) async fn edit(global: &Global, output: Output, args: ChangeArgs) -> Outcome {
     let Edits { base, edits } = read(&args.file)?;
     let known = args.base.or(base);
-    change(global, output, args, |revision| {
-        Ok(Order::EditGraph { base: known.unwrap_or(revision), edits })
+    change(global, output, args, |revision| Order::EditGraph {
+        base: known.unwrap_or(revision),
+        edits,
     })
     .await
 }
@@ -47,8 +45,10 @@ pub(super) async fn migrate(global: &Global, output: Output, args: ChangeArgs) -
     let (known, file) = (args.base, args.file.clone());
     let source = input::file("workflow", &file, FILE_BYTES_MAX)?;
     let workflows = submit::beside(&file, &source)?;
-    change(global, output, args, |revision| {
-        Ok(Order::Migrate { base: known.unwrap_or(revision), source, workflows })
+    change(global, output, args, |revision| Order::Migrate {
+        base: known.unwrap_or(revision),
+        source,
+        workflows,
     })
     .await
 }
@@ -60,16 +60,17 @@ fn read(file: &Path) -> Result<Edits, CliError> {
         .map_err(|error| CliError::input("edits", format!("{}: {}", error.path(), error.inner())))
 }
 
+/// Sends the order that follows from the number of edits so far, or says what it would do.
 async fn change(
     global: &Global,
     output: Output,
     args: ChangeArgs,
-    order: impl FnOnce(u32) -> Result<Order, CliError>,
+    order: impl FnOnce(u32) -> Order,
 ) -> Outcome {
-    let client: Client = connect::client(global, output).await?;
-    let view: JobView = connect::job(&client, &args.job).await?;
+    let client = connect::client(global, output).await?;
+    let view = connect::job(&client, &args.job).await?;
     let revision = view.graph.as_ref().map_or(0, |graph| graph.revision);
-    let (job, signal) = (view.job, order(revision)?);
+    let (job, signal) = (view.job, order(revision));
     if args.dry_run {
         return preview::run(&client, output, vec![preview::of(&job, signal, None)]).await;
     }
@@ -77,8 +78,7 @@ async fn change(
     let request = SendSignal { job, signal, expected_seq: None, reason, by: caller() };
     let signaled = client.call(&request).await?;
     let Signaled { job, state, .. } = &signaled;
-    let state: JobState = *state;
     output.one(&signaled, job.as_str(), |style| {
-        batch::line(style, state, Text::GraphChanged { job, state: &state })
+        batch::line(style, *state, Text::GraphChanged { job, state })
     })
 }
