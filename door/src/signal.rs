@@ -91,14 +91,21 @@ impl Door {
                     self.append(call, child, signal.clone(), details.clone()).await?;
                 }
                 match signal {
-                    Signal::Cancel => self.until_ended(&mut job, seq, until).await?,
+                    Signal::Cancel => {
+                        let is_over = |job: &Job| job.outcome().is_some();
+                        if !self.follow(&mut job, (&signal, seq), until, is_over).await? {
+                            tracing::warn!(job = %job.id(), "the job is canceled but has not ended yet");
+                        }
+                    }
+                    Signal::EditGraph { .. } => {
+                        self.until_edited(&mut job, (&signal, seq), until).await?
+                    }
                     Signal::Pause
                     | Signal::Resume
                     | Signal::Retry
                     | Signal::Steer { .. }
                     | Signal::Snapshot { .. }
                     | Signal::Event { .. }
-                    | Signal::EditGraph { .. }
                     | Signal::RollBack { .. } => {
                         let entries = self.broker.log.read(&id, job.seq()).await?;
                         self.catch_up(&mut job, &entries, (&signal, seq)).await?;
@@ -168,15 +175,7 @@ impl Door {
         if signal == Signal::Retry && below.is_empty() {
             something_to_retry(&job)?;
         }
-        if let Signal::Snapshot { name, .. } = &signal {
-            room_for(&job, name)?;
-        }
-        if let Signal::Event { name, .. } = &signal {
-            events::check_kept(&job, name)?;
-        }
-        if let Signal::EditGraph { base, run, .. } = &signal {
-            workflow::check_edit(&job, *base, run)?;
-        }
+        counts(&job, &signal)?;
         Ok(Checked::Open { signal, job: Box::new(job), below })
     }
 
@@ -219,27 +218,63 @@ impl Door {
         Ok(Signaled { job: job.clone(), state, seq })
     }
 
-    /// Follows the job until it has ended or the wait is over.
-    async fn until_ended(&self, job: &mut Job, signal: Seq, until: Instant) -> Result<(), Failure> {
+    /// Follows the job until the supervisor has decided on an edit of its graph.
+    ///
+    /// # Errors
+    /// The refusal of an edit that did not come into force, and `unavailable` if nobody has decided
+    /// on it when the wait is over.
+    async fn until_edited(
+        &self,
+        job: &mut Job,
+        (signal, seq): (&Signal, Seq),
+        until: Instant,
+    ) -> Result<(), Failure> {
+        let Signal::EditGraph { base, run, .. } = signal else { return Ok(()) };
+        let is_over = |job: &Job| job.outcome().is_some() || !job.has_requested_edit();
+        if !self.follow(job, (signal, seq), until, is_over).await? {
+            let id = job.id();
+            let failure = Failure::about(Code::Unavailable, "job", Text::GraphWaits { job: id });
+            return Err(failure.next(Text::SeeState { job: id }));
+        }
+        match job.workflow() {
+            Some((_, revision)) if revision > *base => Ok(()),
+            Some(_) | None => {
+                open(job, signal)?;
+                workflow::check_edit(job, *base, run)?;
+                // The paths had no place in the new graph for a moment.
+                let job = job.id();
+                Err(Failure::of(Code::Stale, Text::GraphLapsed { job }))
+            }
+        }
+    }
+
+    /// Follows the job until it has the signal and `is_over`, and returns `false` if the wait is over
+    /// before that.
+    async fn follow(
+        &self,
+        job: &mut Job,
+        signal: (&Signal, Seq),
+        until: Instant,
+        is_over: impl Fn(&Job) -> bool,
+    ) -> Result<bool, Failure> {
         let entries = self.broker.log.watch(job.id(), job.seq()).await?;
         let mut entries = entries.ready_chunks(64);
-        while job.outcome().is_none() || job.seq() < signal {
+        while !is_over(job) || job.seq() < signal.1 {
             let Ok(next) = tokio::time::timeout_at(until, entries.next()).await else {
-                tracing::warn!(job = %job.id(), "the job is canceled but has not ended yet");
-                return Ok(());
+                return Ok(false);
             };
             let entries: Result<Vec<_>, _> = next.unwrap_or_default().into_iter().collect();
             let entries = entries?;
             if entries.is_empty() {
-                return Ok(());
+                return Ok(false);
             }
-            self.catch_up(job, &entries, (&Signal::Cancel, signal)).await?;
+            self.catch_up(job, &entries, signal).await?;
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// Folds further entries. A job that had ended before the signal was stored did not receive it,
-    /// which is an error.
+    /// Folds further entries. It is an error if the job did not take the signal, because records that
+    /// were stored before it ended the job or changed what the signal is for.
     async fn catch_up(
         &self,
         job: &mut Job,
@@ -251,6 +286,7 @@ impl Door {
         fold::more(&*self.broker.log, job, before).await?;
         if job.seq() < seq {
             open(job, signal)?;
+            counts(job, signal)?;
         }
         fold::more(&*self.broker.log, job, after).await
     }
@@ -341,6 +377,21 @@ fn earlier(id: &JobId, entries: &[Entry], point: &Point) -> Result<Seq, Failure>
         past.check_named(seq, field).map(|()| seq)
     })?;
     found.map_err(|refused| *refused)
+}
+
+/// Checks that the job, as it is now, takes the signal.
+fn counts(job: &Job, signal: &Signal) -> Result<(), Failure> {
+    match signal {
+        Signal::Snapshot { name, .. } => room_for(job, name),
+        Signal::Event { name, .. } => events::check_kept(job, name),
+        Signal::EditGraph { base, run, .. } => workflow::check_edit(job, *base, run),
+        Signal::Cancel
+        | Signal::Pause
+        | Signal::Resume
+        | Signal::Retry
+        | Signal::Steer { .. }
+        | Signal::RollBack { .. } => Ok(()),
+    }
 }
 
 fn room_for(job: &Job, name: &SnapshotName) -> Result<(), Failure> {

@@ -43,6 +43,7 @@ impl Command for AskCommand {
                 | Note::ChildTold { .. }
                 | Note::ParentTold { .. }
                 | Note::Held { .. }
+                | Note::GraphEdited { .. }
                 | Note::Advanced(_)
                 | Note::Concluded { .. },
             )

@@ -178,6 +178,7 @@ mod tests {
             digest: "d".into(),
             asked_by: Vec::new(),
             seen: None,
+            seen_seq: None,
         });
         assert!(bytes <= ENTRY_BYTES_MAX && entry.schema.is_none(), "{bytes}");
         let (small, _) = check(QuestionKind::Question);

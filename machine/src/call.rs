@@ -33,6 +33,8 @@ pub(super) struct ApprovalCause {
     pub(super) asked_by: Vec<AskedBy>,
     /// Tool whose content from outside the job has seen.
     pub(super) seen: Option<ToolName>,
+    /// Position of the newest of that content in the job's own log.
+    pub(super) seen_seq: Option<Seq>,
 }
 
 /// A tool call with resolved arguments.
@@ -199,8 +201,7 @@ impl Call {
     /// Returns the approval question, if it is to be asked now.
     pub(super) fn to_approve(&self, job: &JobId, cause: &ApprovalCause) -> Option<QuestionKind> {
         let is_due = match &self.agreement {
-            Agreement::Wanted => true,
-            Agreement::NotNeeded => self.attempts.to_send().is_some(),
+            Agreement::Wanted | Agreement::NotNeeded => self.attempts.to_send().is_some(),
             Agreement::Asked(_) | Agreement::Given(_) => false,
         };
         (self.end.is_none() && is_due).then(|| QuestionKind::ToolApproval {
@@ -210,6 +211,7 @@ impl Call {
             digest: self.digest(job),
             asked_by: cause.asked_by.clone(),
             seen: cause.seen.clone(),
+            seen_seq: cause.seen_seq,
         })
     }
 
@@ -217,6 +219,17 @@ impl Call {
     pub(super) fn approve_as_remembered(&mut self, job: &JobId, ask: &AskId) {
         self.agreement = Agreement::Given(self.digest(job));
         self.remembered = Some(ask.clone());
+    }
+
+    /// Takes back a remembered approval from a call that has not ended. Its attempt that is out goes
+    /// on; the next one needs an approval of its own.
+    pub(super) fn forget_remembered(&mut self) {
+        if self.end.is_none() && self.remembered.take().is_some() {
+            self.agreement = match self.binding.approval {
+                Approval::Never => Agreement::NotNeeded,
+                Approval::Always => Agreement::Wanted,
+            };
+        }
     }
 
     /// Records that an attempt was sent, and returns `true` if it was due.

@@ -87,6 +87,9 @@ impl Job {
                 generation: open.generation(),
             }));
         }
+        if let Some(note) = open.edit_note() {
+            return Some(Decision::Note(note));
+        }
         if open.steering.paused().is_some() {
             // The deadline runs while the job is paused. It is armed with the first decision, so
             // there must be one.

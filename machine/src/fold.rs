@@ -17,7 +17,7 @@ use super::{
     at::{At, Counted},
     call::Call,
     names,
-    state::{ActiveJob, AskedQuestion, Job, Poison, Stage, Wakeup},
+    state::{ActiveJob, AskedQuestion, EditRequest, Job, Poison, Stage, Wakeup},
     step::Exec,
     turn::{Acting, Asks},
 };
@@ -171,6 +171,7 @@ impl Job {
                 }
                 // The note exists only to be a decision: the first decision arms the deadline.
                 Decision::Note(Note::Held { .. }) => true,
+                Decision::Note(Note::GraphEdited { signal, .. }) => open.edited_graph(*signal),
                 Decision::Note(Note::Advanced(advance)) => open.advanced(at.time, advance),
                 Decision::Spawn(work) => open.sent_spawn(at, &self.id, work),
                 Decision::Note(
@@ -215,7 +216,9 @@ impl ActiveJob {
             Signal::Retry => return Counted::from(self.try_again()),
             Signal::Steer { text } => self.steered(text),
             Signal::Event { name, data } => return self.heard_event(name, data),
-            Signal::EditGraph { base, run, changes: _ } => return self.edit_graph(*base, run),
+            Signal::EditGraph { base, run, changes } => {
+                return self.request_edit(*base, EditRequest::new(at.seq, signaled, changes, run));
+            }
             Signal::Snapshot { name, at: earlier } => {
                 return Counted::from(self.lineage.name(at, name, *earlier));
             }
@@ -393,10 +396,11 @@ impl ActiveJob {
 
     fn sent_call(&mut self, at: At, job: &JobId, work: &CallWork) -> bool {
         let sent = self.sent_unit(at, &work.work, work.attempt, Some(&work.idempotency_key));
+        let remembered = work.remembered.as_ref().filter(|ask| self.approvals.has(ask));
         if let Some((call, _)) = self.execution.call_mut(|call| call.work == work.work) {
             // The registry knows what a tool reads, also where the plan is older than the mark.
             call.binding.untrusted |= work.untrusted;
-            if let Some(ask) = &work.remembered {
+            if let Some(ask) = remembered {
                 call.approve_as_remembered(job, ask);
             }
             if let Some(error) = work.refused.as_ref().filter(|_| sent) {
@@ -408,9 +412,10 @@ impl ActiveJob {
 
     fn sent_spawn(&mut self, at: At, job: &JobId, work: &SpawnWork) -> bool {
         self.family.spawned(work, self.lineage.generation());
+        let remembered = work.remembered.as_ref().filter(|ask| self.approvals.has(ask));
         if let Some((call, _)) = self.execution.call_mut(|call| call.work == work.work) {
             call.asks_below = false;
-            if let Some(ask) = &work.remembered {
+            if let Some(ask) = remembered {
                 call.approve_as_remembered(job, ask);
             }
         }

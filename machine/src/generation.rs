@@ -160,6 +160,8 @@ impl ActiveJob {
         self.approvals.forget();
         // The position of the mark is one of the source's log.
         self.mark.iter_mut().for_each(|mark| (mark.seq, mark.at) = (None, None));
+        self.saw_outside_at = None;
+        self.graph.iter_mut().for_each(|graph| graph.drop_request());
         self.execution.take_along();
         self.spending.begin_bill();
         self.go_on(self.generation().next());

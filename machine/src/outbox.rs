@@ -107,6 +107,7 @@ impl Job {
             Note::QuestionClosed { .. }
             | Note::Stopped { .. }
             | Note::Held { .. }
+            | Note::GraphEdited { .. }
             | Note::Advanced(_)
             | Note::Concluded { .. } => None,
         }

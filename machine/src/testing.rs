@@ -98,6 +98,7 @@ pub fn label(decision: &Decision) -> String {
             format!("tell parent {job} {ask} {}", if *open { "asks" } else { "closed" })
         }
         Decision::Note(Note::Held { .. }) => "hold".to_owned(),
+        Decision::Note(Note::GraphEdited { signal, .. }) => format!("edit {signal}"),
         Decision::Note(Note::Advanced(advance)) => format!("advance {}", advance.n),
         Decision::Note(Note::Concluded { outcome, .. }) => format!("conclude {}", outcome.state()),
         Decision::Finish(finish) => format!("finish {}", finish.outcome.state()),

@@ -63,13 +63,18 @@ impl Ruling {
 }
 
 impl ActiveJob {
-    /// Marks the job, unless it is marked already. Approvals that were remembered before it end,
-    /// because the person who gave them did not know of the content.
+    /// Marks the job, unless it is marked already. Approvals that were remembered before this content
+    /// end, because the person who gave them did not know of it.
     pub(super) fn saw_outside(&mut self, tool: &ToolName, at: At) {
-        if self.mark.is_none() {
-            self.mark = Some(Mark { tool: tool.clone(), seq: Some(at.seq), at: Some(at.time) });
-            self.approvals.forget();
-        }
+        self.mark.get_or_insert_with(|| Mark {
+            tool: tool.clone(),
+            seq: Some(at.seq),
+            at: Some(at.time),
+        });
+        self.saw_outside_at = Some(at.seq);
+        self.approvals.forget();
+        let steps = self.execution.steps_mut().iter_mut();
+        steps.for_each(|step| step.calls_mut(&mut Call::forget_remembered));
     }
 
     /// Returns the mark that a job has from its beginning: that of the job that delegated it, or of
@@ -193,7 +198,7 @@ impl ActiveJob {
             asked_by.push(AskedBy::Tool);
         }
         let seen = self.mark.as_ref().map(|mark| mark.tool.clone());
-        Some(ApprovalCause { why, asked_by, seen })
+        Some(ApprovalCause { why, asked_by, seen, seen_seq: self.saw_outside_at })
     }
 
     fn covering(&self, call: &Call, cause: &ApprovalCause) -> Option<&Remembered> {
@@ -201,7 +206,7 @@ impl ActiveJob {
     }
 
     /// Keeps an approval that a person wants to be remembered. An approval that was asked for before
-    /// the job saw content from outside counts for its own call alone.
+    /// the job saw its newest content from outside counts for its own call alone.
     pub(super) fn remember_approval(
         &mut self,
         asking: &AskedQuestion,
@@ -212,12 +217,12 @@ impl ActiveJob {
             (Verdict::Approve, Some(Remember::Job)) => {}
             (Verdict::Approve | Verdict::Reject | Verdict::Respond | Verdict::Edit, _) => return,
         }
-        let QuestionKind::ToolApproval { tool, version, asked_by, seen, .. } =
+        let QuestionKind::ToolApproval { tool, version, asked_by, seen, seen_seq, .. } =
             &asking.question.kind
         else {
             return;
         };
-        if seen.is_some() == self.mark.is_some() {
+        if seen.is_some() == self.mark.is_some() && *seen_seq == self.saw_outside_at {
             self.approvals.remember(Remembered {
                 tool: tool.clone(),
                 version: version.clone(),

@@ -102,6 +102,7 @@ impl Job {
                     Note::Stopped { .. }
                     | Note::ParentTold { .. }
                     | Note::Held { .. }
+                    | Note::GraphEdited { .. }
                     | Note::Advanced(_),
                 )
                 | Decision::Plan(_)

@@ -4,10 +4,12 @@ use jiff::Timestamp;
 use proto::{
     agent::Agent,
     decision::ModelChoice,
+    family,
     id::{TimerName, ToolName, WorkId},
     interaction::{Answer, Verdict},
     lang::Language,
     output::OutputSchema,
+    plan::Action,
     workflow::EventName,
 };
 use serde_json::{Value, json};
@@ -49,9 +51,18 @@ impl StepRun {
         }
         let error = || self.response.clone().unwrap_or_default();
         Some(match &self.result {
+            Some(result) if self.is_child() => VisitEnd::Done(said_by_child(result)),
             Some(result) => VisitEnd::Done(result.clone()),
             None => VisitEnd::Failed(error()),
         })
+    }
+
+    /// Returns `true` if a child job does the work.
+    fn is_child(&self) -> bool {
+        match &self.step.action {
+            Action::Tool { binding, .. } => family::is_agent(binding),
+            Action::Agent => false,
+        }
     }
 
     /// Returns `true` if the time of the visit was up.
@@ -182,5 +193,14 @@ impl StepRun {
             tools: rules.tools.clone().or(agents.tools),
             ..agents
         }
+    }
+}
+
+/// Returns the result of a child job as expressions read it: its structured result, or its answer in
+/// words.
+fn said_by_child(result: &Value) -> Value {
+    match (result.get("value"), result.get("response")) {
+        (Some(structured), _) if !structured.is_null() => structured.clone(),
+        (_, response) => response.cloned().unwrap_or_default(),
     }
 }

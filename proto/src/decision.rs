@@ -115,6 +115,7 @@ impl Decision {
                 | Note::ChildTold { .. }
                 | Note::ParentTold { .. }
                 | Note::Held { .. }
+                | Note::GraphEdited { .. }
                 | Note::Advanced(_)
                 | Note::Concluded { .. },
             )
@@ -173,6 +174,7 @@ impl Decision {
                 | Note::ChildTold { generation, .. }
                 | Note::ParentTold { generation, .. }
                 | Note::Held { generation }
+                | Note::GraphEdited { generation, .. }
                 | Note::Concluded { generation, .. },
             ) => *generation,
             Self::Spawn(work) => work.work.generation(),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     digest,
-    id::{AskId, JobId, StepId, ToolName},
+    id::{AskId, JobId, Seq, StepId, ToolName},
     lang::{Language, Words},
     limits,
     plan::{Plan, PlanError},
@@ -103,6 +103,9 @@ pub enum QuestionKind {
         /// Tool whose content from outside the job had seen when it asked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seen: Option<ToolName>,
+        /// Position of the newest of that content in the job's own log.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seen_seq: Option<Seq>,
     },
 }
 

@@ -17,7 +17,8 @@ use super::{
 };
 use crate::source::{self, Mistake, Mistakes, Text};
 
-/// Maximum number of workflows in the bucket. Further values are ignored.
+/// Maximum number of workflows in the bucket beside those that replace built-in ones. Further values
+/// are ignored.
 pub const WORKFLOWS_MAX: usize = 256;
 
 /// The workflows of an installation, by name.
@@ -77,15 +78,19 @@ pub fn place(name: &WorkflowName) -> String {
 }
 
 impl Shelf {
-    /// Reads a value of the bucket in place of a former one of the name. Returns `false` if the
-    /// bucket has [`WORKFLOWS_MAX`] others already: the value is ignored.
+    /// Reads a value of the bucket in place of a former one of the name. An older value than that is
+    /// ignored. Returns `false` if the bucket has [`WORKFLOWS_MAX`] others already: the value is
+    /// ignored.
     pub fn put(&mut self, name: WorkflowName, revision: u64, value: &[u8]) -> bool {
         if self.is_full_for(&name) {
             return false;
         }
+        if self.revision(&name).is_some_and(|newer| newer > revision) {
+            return true;
+        }
         let (text, brief) = match std::str::from_utf8(value) {
             Ok(text) => (text.to_owned(), brief(&name, text)),
-            Err(_) => (String::new(), Err(not_text(&name))),
+            Err(_) => (String::new(), Err(unreadable(&name, Text::NotUtf8))),
         };
         self.stored.insert(name, Stored { revision, text, brief });
         true
@@ -96,16 +101,30 @@ impl Shelf {
         self.stored.remove(name);
     }
 
-    /// Removes the bucket's values of all other names.
+    /// Takes note of a value that no client wrote. A workflow that was read before it stays; without
+    /// one the name is refused.
+    pub fn put_foreign(&mut self, name: WorkflowName) {
+        if !self.is_full_for(&name) {
+            let brief = Err(unreadable(&name, Text::Foreign));
+            let stored = Stored { revision: 0, text: String::new(), brief };
+            self.stored.entry(name).or_insert(stored);
+        }
+    }
+
+    /// Removes the bucket's values of all other names, and forgets the revisions of those that stay,
+    /// because the bucket may have been made again.
     pub fn keep(&mut self, names: &BTreeSet<WorkflowName>) {
         self.stored.retain(|name, _| names.contains(name));
+        self.stored.values_mut().for_each(|stored| stored.revision = 0);
     }
 
     /// Returns `true` if the bucket takes no value of this name because it has [`WORKFLOWS_MAX`]
     /// others.
     #[must_use]
     pub fn is_full_for(&self, name: &WorkflowName) -> bool {
-        self.stored.len() >= WORKFLOWS_MAX && !self.stored.contains_key(name)
+        let is_built_in = |name: &WorkflowName| shipped::names().any(|shipped| shipped == *name);
+        let counted = self.stored.keys().filter(|name| !is_built_in(name)).count();
+        counted >= WORKFLOWS_MAX && !self.stored.contains_key(name) && !is_built_in(name)
     }
 
     /// Returns the revision of the bucket's value of a name.
@@ -171,8 +190,8 @@ fn brief(name: &WorkflowName, text: &str) -> Result<Brief, Mistakes> {
     Ok(Brief { version, about, digest, runs })
 }
 
-fn not_text(name: &WorkflowName) -> Mistakes {
-    let (place, field, why) = (place(name), String::new(), Text::NotUtf8.into());
+fn unreadable(name: &WorkflowName, why: Text<'_>) -> Mistakes {
+    let (place, field, why) = (place(name), String::new(), why.into());
     Mistakes(vec![Mistake { place, line: 1, column: 1, field, why }])
 }
 
@@ -242,5 +261,32 @@ mod tests {
         assert!(!shelf.put(name("further"), 1, b""));
         assert!(shelf.put(name("w0"), 2, b""));
         assert_eq!(shelf.revision(&name("w0")), Some(2));
+        // No value that hides a built-in workflow is passed over.
+        assert!(shelf.put(name("react"), 1, b""));
+        assert_eq!(shelf.entry(&name("react")).unwrap().layer, Layer::Bucket);
+    }
+
+    #[test]
+    fn an_older_value_replaces_no_newer_one_unless_the_bucket_is_read_again() {
+        let mut shelf = Shelf::default();
+        let mine = name("mine");
+        assert!(shelf.put(mine.clone(), 7, file("mine", "react").as_bytes()));
+        assert!(shelf.put(mine.clone(), 5, b"older"));
+        assert_eq!(shelf.revision(&mine), Some(7));
+        assert!(shelf.entry(&mine).unwrap().brief.is_ok());
+        shelf.keep(&[mine.clone()].into());
+        assert!(shelf.put(mine.clone(), 1, b"of a new bucket"));
+        assert_eq!(shelf.revision(&mine), Some(1));
+    }
+
+    #[test]
+    fn a_value_that_no_client_wrote_hides_the_built_in_workflow_and_no_readable_one() {
+        let mut shelf = Shelf::default();
+        shelf.put_foreign(name("react"));
+        let entry = shelf.entry(&name("react")).unwrap();
+        assert_eq!((entry.layer, entry.brief.is_err()), (Layer::Bucket, true));
+        shelf.put(name("mine"), 3, file("mine", "react").as_bytes());
+        shelf.put_foreign(name("mine"));
+        assert!(shelf.entry(&name("mine")).unwrap().brief.is_ok());
     }
 }

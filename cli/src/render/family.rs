@@ -61,6 +61,7 @@ pub(super) fn note(style: &Style, note: &Note) -> String {
         Note::QuestionClosed { .. }
         | Note::Stopped { .. }
         | Note::Advanced(_)
+        | Note::GraphEdited { .. }
         | Note::Held { .. } => String::new(),
     }
 }

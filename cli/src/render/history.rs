@@ -278,6 +278,9 @@ fn decision(style: &Style, decision: &Decision) -> (Tone, String) {
         ) => (Tone::Dim, kin::note(style, note)),
         Decision::Note(Note::Held { .. }) => (Tone::Dim, style.say(Text::LogHeld)),
         Decision::Note(Note::Advanced(advance)) => (Tone::Dim, advance::line(advance)),
+        Decision::Note(Note::GraphEdited { signal, .. }) => {
+            (Tone::Dim, style.say(Text::LogGraphEdited { signal }))
+        }
         Decision::Note(Note::QuestionClosed { ask, because, .. }) => {
             (Tone::Dim, style.say(Text::LogClosed { ask, because }))
         }

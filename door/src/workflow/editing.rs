@@ -80,6 +80,10 @@ pub(in super::super) fn check_edit(job: &Job, base: u32, run: &WorkflowRun) -> R
             Failure::about(Code::Stale, BASE, Text::GraphMoved { job: id, revision: &revision })
                 .next(Text::SeeState { job: id })
         }
+        Some(EditRefusal::Pending) => {
+            Failure::about(Code::Stale, BASE, Text::GraphWaits { job: id })
+                .next(Text::SeeState { job: id })
+        }
         Some(EditRefusal::OtherName { name }) => refused(Text::GraphOther { name: &name }),
         Some(EditRefusal::Stranded { node }) => refused(Text::GraphStrands { node: &node }),
         Some(EditRefusal::State { key }) => refused(Text::GraphState { key: &key }),
@@ -108,7 +112,7 @@ fn signal(
     let new = frozen(file, sources, agent, registry)?;
     fits(&new.definition, &run.input)?;
     let new = WorkflowRun { input: run.input.clone(), ..new };
-    let changes = GraphChanges::between(&run.definition, &new.definition);
+    let changes = GraphChanges::of_run(run, &new);
     if changes.is_empty() {
         return Err(Failure::about(Code::InvalidRequest, "signal", Text::GraphSame));
     }

@@ -73,6 +73,7 @@ impl Kept for Shelf {
             }
             Change::Deleted(_) => self.remove(&name),
             Change::Foreign(_) => {
+                self.put_foreign(name.clone());
                 tracing::error!(workflow = %name, "the server wrote to the bucket of workflows on behalf of a client; the value is ignored");
             }
             Change::CaughtUp => {}

@@ -42,7 +42,9 @@ fn approval(once: bool) -> Redeemed {
     let args = json!({"to": HOSTILE, "body": "x".repeat(5_000)});
     let (tool, version) = (ToolName::new("send_mail").unwrap(), "1".to_owned());
     let (digest, asked_by, seen) = ("ab12cd".into(), Vec::new(), None);
-    redeemed(QuestionKind::ToolApproval { tool, version, args, digest, asked_by, seen }, once)
+    let seen_seq = None;
+    let kind = QuestionKind::ToolApproval { tool, version, args, digest, asked_by, seen, seen_seq };
+    redeemed(kind, once)
 }
 
 fn choice(multiple: bool) -> QuestionKind {

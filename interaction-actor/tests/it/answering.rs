@@ -45,8 +45,16 @@ pub(crate) fn approval(job: &JobId) -> (QuestionKind, String) {
     let digest = approval_digest(job, "g0.r1.s1", &tool, "1", &args);
     let version = "1".to_owned();
     let (asked_by, seen) = (vec![AskedBy::Tool], None);
-    let digested = digest.clone();
-    (QuestionKind::ToolApproval { tool, version, args, digest: digested, asked_by, seen }, digest)
+    let kind = QuestionKind::ToolApproval {
+        tool,
+        version,
+        args,
+        digest: digest.clone(),
+        asked_by,
+        seen,
+        seen_seq: None,
+    };
+    (kind, digest)
 }
 
 fn plan_check() -> QuestionKind {

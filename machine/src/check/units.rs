@@ -86,6 +86,9 @@ impl Units {
             Decision::Note(Note::Held { generation }) => {
                 self.other(seq, format!("the hold of generation {generation}"));
             }
+            Decision::Note(Note::GraphEdited { signal, generation }) => {
+                self.other(seq, format!("the edit of {signal} in generation {generation}"));
+            }
             Decision::Note(Note::Advanced(advance)) => {
                 let (n, generation) = (advance.n, advance.generation);
                 self.other(seq, format!("advance {n} of generation {generation}"));

@@ -20,7 +20,7 @@ use proto::{
 
 use crate::{
     graph::{Way, way},
-    state::{ActiveJob, Job, Trail},
+    state::{ActiveJob, EditRequest, Job, Trail},
     step::StepRun,
 };
 
@@ -46,6 +46,16 @@ impl<'a> Look<'a> {
 
     pub(super) fn ignored(&self) -> u64 {
         self.job.ignored
+    }
+
+    /// Returns the number of the edits of the graph that are in force.
+    pub(super) fn revision(&self) -> u32 {
+        self.open.graph.as_ref().map_or(0, |graph| graph.revision())
+    }
+
+    /// Returns the newest edit of the graph that is in force.
+    pub(super) fn newest_edit(&self) -> Option<&'a EditRequest> {
+        self.open.graph.as_deref()?.newest_edit()
     }
 
     pub(super) fn goal(&self) -> &'a str {

@@ -9,6 +9,7 @@ use proto::{
 };
 
 use super::{look::Look, memory::Before};
+use crate::state::EditWords;
 
 /// Adds the messages of users, and the questions that closed.
 pub(super) fn said(
@@ -23,7 +24,18 @@ pub(super) fn said(
         None => (None, None),
     };
     if let Some(Fact::Signaled(signaled)) = fact {
-        events.push(Happened::Interaction(signal(signaled)));
+        events.extend(signal(signaled).map(Happened::Interaction));
+    }
+    let revision = before.map_or(0, |before| before.revision);
+    if let Some(edit) = after.newest_edit().filter(|_| after.revision() > revision) {
+        let EditWords { signal, changes, reason, by } = edit.said.clone();
+        events.push(Happened::Interaction(InteractionEvent::Signaled {
+            signal: signal.to_owned(),
+            to: None,
+            changes: Some(changes),
+            reason,
+            by,
+        }));
     }
     for ask in before.into_iter().flat_map(|before| &before.questions) {
         if after.questions().any(|question| question.id == *ask) {
@@ -67,23 +79,23 @@ pub(super) fn said(
     }
 }
 
-fn signal(signaled: &Signaled) -> InteractionEvent {
+/// Returns the event of a signal, or `None` for an edit of the graph, which is an event when it comes
+/// into force.
+fn signal(signaled: &Signaled) -> Option<InteractionEvent> {
     let (reason, by) = (signaled.reason.clone(), signaled.by.clone());
-    let mut changes = None;
     let to = match &signaled.signal {
-        Signal::Steer { text } => return InteractionEvent::Told { text: text.clone(), reason, by },
+        Signal::Steer { text } => {
+            return Some(InteractionEvent::Told { text: text.clone(), reason, by });
+        }
+        Signal::EditGraph { .. } => return None,
         Signal::RollBack { to, .. } => Some(Point::Seq(*to)),
         Signal::Snapshot { name, at: _ } => Some(Point::Name(name.clone())),
-        Signal::EditGraph { changes: changed, .. } => {
-            changes = Some(changed.clone());
-            None
-        }
         Signal::Cancel | Signal::Pause | Signal::Resume | Signal::Retry | Signal::Event { .. } => {
             None
         }
     };
     let signal = signaled.signal.word().to_owned();
-    InteractionEvent::Signaled { signal, to, changes, reason, by }
+    Some(InteractionEvent::Signaled { signal, to, changes: None, reason, by })
 }
 
 /// Adds the questions that opened.

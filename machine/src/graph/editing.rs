@@ -1,12 +1,12 @@
 //! The edits of the graph of a running job.
 
-use proto::workflow::WorkflowRun;
+use proto::{decision::Note, id::Seq, workflow::WorkflowRun};
 use serde_json::json;
 
 use super::missing;
 use crate::{
     at::Counted,
-    state::{ActiveJob, EditRefusal, Job},
+    state::{ActiveJob, EditRefusal, EditRequest, Job},
 };
 
 impl Job {
@@ -20,7 +20,14 @@ impl Job {
         }
     }
 
-    /// Returns the workflow of the job as it is now, with the number of edits that count, or `None`
+    /// Returns `true` while an edit of the graph was requested and is not in force.
+    #[must_use]
+    pub fn has_requested_edit(&self) -> bool {
+        let graph = self.open.as_ref().and_then(|open| open.graph.as_deref());
+        graph.is_some_and(|graph| graph.requested_edit().is_some())
+    }
+
+    /// Returns the workflow of the job as it is now, with the number of edits in force, or `None`
     /// for a job without one.
     #[must_use]
     pub fn workflow(&self) -> Option<(&WorkflowRun, u32)> {
@@ -45,13 +52,26 @@ impl ActiveJob {
         graph.refuses_edit(base, run)
     }
 
-    /// Replaces the graph, and counts the edit if the paths have their places in the new one.
-    pub(crate) fn edit_graph(&mut self, base: u32, run: &WorkflowRun) -> Counted {
-        if self.refuses_edit(base, run).is_some() {
+    /// Keeps an edit until it comes into force, and counts it if the paths have their places in the
+    /// new graph.
+    pub(crate) fn request_edit(&mut self, base: u32, request: EditRequest) -> Counted {
+        if self.refuses_edit(base, request.run()).is_some() {
             return Counted::No;
         }
-        let edited = self.graph.as_mut().is_some_and(|graph| graph.edit(base, run).is_ok());
+        let Some(graph) = self.graph.as_mut() else { return Counted::No };
+        graph.request_edit(request);
+        Counted::Yes
+    }
+
+    /// Returns the note with which a requested edit comes into force.
+    pub(crate) fn edit_note(&self) -> Option<Note> {
+        let signal = self.graph.as_ref()?.requested_edit()?.seq;
+        Some(Note::GraphEdited { signal, generation: self.generation() })
+    }
+
+    /// Puts the requested edit in force. Returns `false` if no such edit was requested.
+    pub(crate) fn edited_graph(&mut self, signal: Seq) -> bool {
         self.visits.forget_digest();
-        Counted::from(edited)
+        self.graph.as_mut().is_some_and(|graph| graph.edit(signal))
     }
 }

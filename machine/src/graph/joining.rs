@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proto::workflow::{Key, Move, Node, Path, Paths, Visit, Work, Yield};
 use serde_json::Value;
 
-use super::planner::{Over, Planner, said};
+use super::planner::{Over, Planner};
 use crate::{nodes::VisitEnd, state::Split, text::Text};
 
 impl Planner<'_> {
@@ -56,7 +56,7 @@ impl Planner<'_> {
             return Some((name, event.clone()));
         }
         match self.open.step_of(visit)?.visit_end()? {
-            VisitEnd::Done(value) => Some((name, said(&self.node(visit).work, value))),
+            VisitEnd::Done(value) => Some((name, value)),
             VisitEnd::Failed(_) | VisitEnd::TimedOut => None,
         }
     }

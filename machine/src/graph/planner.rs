@@ -13,8 +13,8 @@ use jiff::Timestamp;
 use proto::{
     job::FailReason,
     workflow::{
-        Agent, AgentTask, Expression, Key, MOVES_MAX, Map, Move, Node, Path, STATE_BYTES_MAX,
-        STATE_KEYS_MAX, Target, TemplateValue, Visit, Work, WorkflowEnd, Yield,
+        Expression, Key, MOVES_MAX, Map, Move, Node, Path, STATE_BYTES_MAX, STATE_KEYS_MAX, Target,
+        TemplateValue, Visit, Work, WorkflowEnd, Yield,
     },
 };
 use serde::Serialize;
@@ -156,7 +156,6 @@ impl<'a> Planner<'a> {
         let node = self.node(visit);
         match end {
             VisitEnd::Done(value) => {
-                let value = said(&node.work, value);
                 let outcome = node.work.kind().yields().map(|name| (name, &value));
                 match self.written(path, &node, outcome) {
                     Ok(writes) => {
@@ -328,19 +327,6 @@ impl<'a> Planner<'a> {
             }
         };
         WorkflowEnd::Failed { reason: FailReason::StepFailed, message }
-    }
-}
-
-/// Returns the result of a node as its expressions read it: of a child job its structured result, or
-/// its answer in words.
-pub(super) fn said(work: &Work, mut value: Value) -> Value {
-    let Work::Agent(Agent { does: AgentTask::Named { .. } | AgentTask::Workflow { .. } }) = work
-    else {
-        return value;
-    };
-    match (value["value"].take(), value["response"].take()) {
-        (Value::Null, response) => response,
-        (structured, _) => structured,
     }
 }
 

@@ -16,7 +16,6 @@ use proto::{
 };
 use serde_json::{Map, Value};
 
-use super::planner::said;
 use crate::{
     nodes::VisitEnd,
     state::{ActiveJob, Graph, Job, Over, Trail, Visited},
@@ -200,9 +199,9 @@ impl<'a> Told<'a> {
         let (to, when) = self.way(one).map_or((None, None), |(to, _, when)| (Some(to), when));
         let failed = step.filter(|step| step.state == StepState::Failed);
         let error = one.error().or_else(|| failed.and_then(|step| step.response.as_deref()));
-        let output = match (node, step.and_then(StepRun::visit_end)) {
-            (Some(node), Some(VisitEnd::Done(value))) => said(&node.work, value),
-            (_, _) => Value::Null,
+        let output = match step.and_then(StepRun::visit_end) {
+            Some(VisitEnd::Done(value)) => value,
+            Some(VisitEnd::Failed(_) | VisitEnd::TimedOut) | None => Value::Null,
         };
         VisitView {
             visit: one.visit.clone(),

@@ -225,6 +225,7 @@ impl Family {
             Note::QuestionClosed { .. }
             | Note::Stopped { .. }
             | Note::Advanced(_)
+            | Note::GraphEdited { .. }
             | Note::Held { .. } => false,
         }
     }

@@ -14,6 +14,7 @@ use proto::workflow::{
 use serde_json::{Value, json};
 
 pub use self::editing::EditRefusal;
+pub(crate) use self::editing::{EditRequest, EditWords};
 
 /// The state of a workflow, by key.
 pub(crate) type State = BTreeMap<Key, Value>;
@@ -36,8 +37,12 @@ pub(crate) struct Graph {
     events: BTreeMap<u32, Arc<Event>>,
     /// Number of the events so far.
     heard: u32,
-    /// Number of the edits that count.
+    /// Number of the edits that are in force.
     revision: u32,
+    /// Edit that is not in force yet.
+    requested: Option<Arc<EditRequest>>,
+    /// Newest edit that is in force.
+    newest_edit: Option<Arc<EditRequest>>,
     end: Option<WorkflowEnd>,
 }
 
@@ -144,6 +149,8 @@ impl Graph {
             events: BTreeMap::new(),
             heard: 0,
             revision: 0,
+            requested: None,
+            newest_edit: None,
             end: None,
         }
     }

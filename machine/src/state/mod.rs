@@ -1,11 +1,11 @@
 //! The state of a job after a prefix of its log.
 
+mod approvals;
 mod brief;
 mod execution;
 mod family;
 mod graph;
 mod lineage;
-mod memory;
 mod planning;
 mod questions;
 mod spending;
@@ -29,11 +29,11 @@ use proto::{
 
 pub use self::graph::EditRefusal;
 pub(super) use self::{
+    approvals::Approvals,
     brief::Brief,
     execution::Execution,
     family::{ChildInstruction, Family},
-    graph::{Graph, Split, TokenAt},
-    memory::Approvals,
+    graph::{EditRequest, EditWords, Graph, Split, TokenAt},
     planning::{Planning, Stage},
     questions::{AskState, AskedQuestion, Questions},
     spending::Spending,
@@ -144,6 +144,8 @@ pub(super) struct ActiveJob {
     pub(super) timers: Timers,
     /// First content from outside that the job has seen.
     pub(super) mark: Option<Mark>,
+    /// Position of the newest content from outside in the job's own log.
+    pub(super) saw_outside_at: Option<Seq>,
     /// Approvals that count for later calls.
     pub(super) approvals: Approvals,
     outcome: Option<Outcome>,
@@ -303,6 +305,7 @@ impl ActiveJob {
             steering: Steering::default(),
             timers: Timers::default(),
             mark: None,
+            saw_outside_at: None,
             approvals: Approvals::default(),
             outcome: None,
         };

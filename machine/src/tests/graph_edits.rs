@@ -4,7 +4,10 @@
 use std::collections::BTreeMap;
 
 use proto::{
+    decision::Decision,
+    event::{Happened, InteractionEvent},
     fact::{Signal, Submitted},
+    id::{Seq, ToolName},
     interaction::Answer,
     job::Outcome,
     lang::Language,
@@ -14,7 +17,10 @@ use proto::{
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::play::{Play, agent, binding};
+use super::{
+    graphs::events,
+    play::{Play, agent, binding},
+};
 use crate::EditRefusal;
 
 /// A question, and two branches of which one waits for an event.
@@ -43,13 +49,18 @@ fn graph() -> Value {
 fn run(definition: &Value) -> WorkflowRun {
     let definition: Workflow = serde_json::from_value(definition.clone()).unwrap();
     let (input, workflows) = (json!({}), BTreeMap::new());
-    let tools = [(proto::id::ToolName::new("tool").unwrap(), binding())].into_iter().collect();
+    let tools = ["tool", "other"].map(|name| (ToolName::new(name).unwrap(), binding()));
+    let tools = tools.into_iter().collect();
     WorkflowRun { definition, input, tools, workflows }
 }
 
 fn begin() -> Play {
+    begin_with(&graph())
+}
+
+fn begin_with(graph: &Value) -> Play {
     let submitted = Play::submitted(agent(|_| {}), Language::En);
-    let (workflow, rules) = (Some(Box::new(run(&graph()))), Rules::WORKFLOWS);
+    let (workflow, rules) = (Some(Box::new(run(graph))), Rules::WORKFLOWS);
     let mut p = Play::submit_as(Submitted { workflow, rules, ..submitted });
     p.drive();
     p
@@ -63,10 +74,16 @@ fn with(path: &str, value: Value) -> Value {
     graph
 }
 
+/// Edits the graph, and lets the supervisor put the edit in force.
 fn edit(p: &mut Play, base: u32, graph: &Value) {
+    request(p, base, graph);
+    p.drive();
+}
+
+fn request(p: &mut Play, base: u32, graph: &Value) {
     let run = run(graph);
     let (now, _) = p.job.workflow().unwrap();
-    let changes = GraphChanges::between(&now.definition, &run.definition);
+    let changes = GraphChanges::of_run(now, &run);
     p.signal(Signal::EditGraph { base, changes, run: Box::new(run) });
 }
 
@@ -229,4 +246,145 @@ fn an_edit_against_another_number_of_edits_changes_nothing() {
     p.drive();
     assert_eq!(said(&p), json!(["first", "last"]));
     assert_eq!(p.job.refuses_edit(1, &run(&graph())), Some(EditRefusal::Ended));
+}
+
+#[rstest]
+#[case::another_way(with("nodes.first.next", json!([{"to": "last"}])), 1)]
+#[case::other_work(
+    with("nodes.both", json!({"work": {"type": "set"}, "next": [{"to": "end"}]})),
+    0
+)]
+#[case::no_such_node(
+    {
+        let mut new = with("nodes.first.next", json!([{"to": "end"}]));
+        new["nodes"].as_object_mut().unwrap().retain(|id, _| id == "first");
+        new
+    },
+    0
+)]
+fn a_way_that_was_chosen_before_an_edit_is_one_of_the_graph_before_it(
+    #[case] new: Value,
+    #[case] revision: u32,
+) {
+    let mut p = begin();
+    p.answer_with("q1", Answer::respond(json!("yes")));
+    let chosen = p.job.decide().unwrap().decision;
+    request(&mut p, 0, &new);
+    p.decision(chosen);
+    assert_eq!((p.job.poison(), p.job.ignored()), (None, 0));
+    refolds(&p);
+    p.drive();
+    assert_eq!(p.job.workflow().unwrap().1, revision);
+    go(&mut p);
+    p.answer_with("q2", Answer::respond(json!("yes")));
+    p.drive();
+    assert_eq!(said(&p), json!(["first", "other", "then", "last"]));
+}
+
+#[test]
+fn a_tool_is_called_with_the_values_that_were_evaluated_for_it() {
+    let call = |tool: &str| {
+        json!({
+            "work": {"type": "tool", "tool": tool, "args": {"for": tool}}, "next": [{"to": "end"}],
+        })
+    };
+    let mut before = with("nodes.first.next", json!([{"to": "call"}]));
+    before["nodes"]["call"] = call("tool");
+    let mut p = begin_with(&before);
+    p.answer_with("q1", Answer::respond(json!("yes")));
+    let chosen = p.job.decide().unwrap().decision;
+    let mut after = before.clone();
+    after["nodes"]["call"] = call("other");
+    request(&mut p, 0, &after);
+    p.decision(chosen);
+    p.drive();
+    assert_eq!(p.job.workflow().unwrap().1, 1);
+    let calls: Vec<_> = p
+        .decisions
+        .iter()
+        .filter_map(|decision| match decision {
+            Decision::Call(work) => Some((work.tool.as_str(), work.args.clone())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(calls, [("tool", json!({"for": "tool"}))]);
+    refolds(&p);
+}
+
+#[test]
+fn a_paused_job_is_edited_and_a_second_edit_waits_for_the_first() {
+    let mut p = begin();
+    p.signal(Signal::Pause);
+    let new = with("nodes.first.next", json!([{"to": "last"}]));
+    request(&mut p, 0, &new);
+    assert!(p.job.has_requested_edit());
+    assert_eq!(p.job.refuses_edit(0, &run(&graph())), Some(EditRefusal::Pending));
+    request(&mut p, 0, &graph());
+    assert_eq!(p.job.ignored(), 1);
+    p.drive();
+    assert_eq!((p.job.has_requested_edit(), p.job.workflow().unwrap().1), (false, 1));
+    refolds(&p);
+}
+
+#[test]
+fn an_event_tells_of_an_edit_when_it_comes_into_force() {
+    let mut p = begin();
+    let told = |p: &Play, from: Seq| {
+        let events = events(p).into_iter().filter(move |event| event.id.seq > from);
+        let changes = events.filter_map(|event| match event.happened {
+            Happened::Interaction(InteractionEvent::Signaled { changes, .. }) => changes,
+            _ => None,
+        });
+        changes.map(|changes| changes.to_string()).collect::<Vec<_>>()
+    };
+    let before = p.last();
+    request(&mut p, 0, &with("nodes.first.next", json!([{"to": "last"}])));
+    assert_eq!(told(&p, before), [""; 0]);
+    p.drive();
+    assert_eq!(told(&p, before), ["~first"]);
+    let before = p.last();
+    edit(&mut p, 0, &with("nodes.first.next", json!([{"to": "end"}])));
+    assert_eq!(told(&p, before), [""; 0], "an edit that does not count is no event");
+}
+
+#[test]
+fn events_for_which_no_node_waits_any_more_are_dropped() {
+    let mut p = begin();
+    go(&mut p);
+    let mut new = with("nodes.wait.work.event", json!("come"));
+    edit(&mut p, 0, &new);
+    new["nodes"]["wait"]["work"]["event"] = json!("go");
+    edit(&mut p, 1, &new);
+    p.answer_with("q1", Answer::respond(json!("yes")));
+    p.drive();
+    p.answer_with("q2", Answer::respond(json!("yes")));
+    p.drive();
+    assert!(p.job.outcome().is_none(), "the event of before does not end the wait");
+    go(&mut p);
+    p.drive();
+    assert_eq!(said(&p), json!(["first", "other", "then", "last"]));
+}
+
+#[rstest]
+#[case(json!({"type": "agent", "does": {"named": {"agent": "helper", "task": "do it"}}}))]
+#[case(json!({"type": "agent", "does": {"workflow": {"workflow": "below", "input": {}}}}))]
+#[case(json!({"type": "model", "prompt": "Say it"}))]
+#[case(json!({"type": "set"}))]
+fn the_results_of_ended_visits_are_shown_whatever_their_node_becomes(#[case] work: Value) {
+    let mut before = with("nodes.first.next", json!([{"to": "call"}]));
+    before["nodes"]["call"] =
+        json!({"work": {"type": "tool", "tool": "tool", "args": {}}, "next": [{"to": "both"}]});
+    let mut p = begin_with(&before);
+    p.answer_with("q1", Answer::respond(json!("yes")));
+    p.drive();
+    p.ok("g0.r0.call--1", json!([1, 2]));
+    p.drive();
+    let mut after = before.clone();
+    after["nodes"]["call"]["work"] = work;
+    edit(&mut p, 0, &after);
+    assert_eq!(p.job.ignored(), 0);
+    let graph = p.job.graph().unwrap();
+    let shown = graph.visits.iter().find(|visit| visit.visit.to_string() == "call--1").unwrap();
+    assert_eq!(shown.output, json!([1, 2]));
+    refolds(&p);
 }

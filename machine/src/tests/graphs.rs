@@ -47,7 +47,7 @@ fn visit<'g>(graph: &'g WorkflowGraph, name: &str) -> &'g VisitView {
     graph.visits.iter().find(|visit| visit.visit.to_string() == name).unwrap()
 }
 
-fn events(play: &Play) -> Vec<Event> {
+pub(super) fn events(play: &Play) -> Vec<Event> {
     let (mut job, mut projection) = (Job::new(play.job.id().clone()), Projection::default());
     let mut events = Vec::new();
     for (at, family, record) in &play.log {

@@ -9,7 +9,7 @@ use proto::{
     interaction::{Answer, AskedBy, Question, QuestionKind, Remember},
     job::JobState,
     record::Known,
-    tool::Approval,
+    tool::{Approval, Fault},
     view::QuestionEnd,
 };
 use rstest::rstest;
@@ -171,6 +171,56 @@ fn content_from_outside_ends_the_approvals_that_were_remembered_before_it() {
     assert!(question.prompt.contains("http_get"), "{}", question.prompt);
     approve(&mut job.play, &question, Some(Remember::Job));
     assert_eq!(job.play.view().remembered.len(), 1);
+}
+
+#[test]
+fn each_content_from_outside_ends_the_approvals_that_were_remembered_before_it() {
+    let approval = json!({"rules": [{"tool": "write_*", "then": "ask"}], "marked": "http_get"});
+    let mut job = after_remembering(&approval, write("a"), vec![write("b")]);
+    assert_eq!((job.play.view().remembered.len(), job.did("write_file")), (1, true));
+    // The job is marked from its beginning, and sees more.
+    job = after_remembering(&approval, write("a"), vec![call("http_get", json!({}))]);
+    assert_eq!(job.play.view().remembered, []);
+
+    // A question that was asked before further content does not tell of it.
+    job = obedient(&approval, write("a"));
+    job.orders.push(TurnCall { id: "c2".into(), ..call("http_get", json!({})) });
+    job.run(&Value::Null);
+    assert_eq!(job.play.view().untrusted.unwrap().seq, None, "the first mark stays");
+    let question = open_question(&job.play).unwrap();
+    approve(&mut job.play, &question, Some(Remember::Job));
+    assert_eq!(job.play.view().remembered, []);
+}
+
+#[test]
+fn a_call_that_was_covered_is_approved_by_itself_when_it_is_tried_again_after_content_from_outside()
+{
+    let approval = json!({"rules": [{"tool": "write_*", "then": "ask"}]});
+    let first = TurnCall { id: "c2".into(), ..call("http_get", json!({})) };
+    let mut job = obedient(&approval, write("a"));
+    job.run(&Value::Null);
+    let question = open_question(&job.play).unwrap();
+    approve(&mut job.play, &question, Some(Remember::Job));
+    job.play.drive();
+    let written = sent(&job.play).pop().unwrap();
+    job.play.ok(written.work.as_str(), json!("ok"));
+    job.orders = vec![write("b"), first];
+    take_turn(&mut job);
+    let [_, covered, page] = <[CallWork; 3]>::try_from(sent(&job.play)).unwrap();
+    assert_eq!(covered.remembered.as_ref(), Some(&question.id));
+    job.play.ok(page.work.as_str(), json!("a page"));
+    job.play.fault(covered.work.as_str(), Fault::Unavailable);
+    job.play.drive();
+    let timer = job.play.armed.keys().next_back().unwrap().to_string();
+    job.play.fire(&timer);
+    job.play.drive();
+    assert_eq!(sent(&job.play).len(), 3, "the call is not sent again without a question");
+    let question = open_question(&job.play).unwrap();
+    assert!(question.prompt.contains("http_get"), "{}", question.prompt);
+    approve(&mut job.play, &question, None);
+    job.play.drive();
+    let again = sent(&job.play).pop().unwrap();
+    assert_eq!((again.work, again.attempt.0, again.remembered), (covered.work, 2, None));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     fact::Signal,
-    id::{AskId, Attempt, Generation, JobId, WorkId},
+    id::{AskId, Attempt, Generation, JobId, Seq, WorkId},
     job::Outcome,
     notice::Notice,
     workflow::Advance,
@@ -76,6 +76,15 @@ pub enum Note {
     },
     /// A workflow went on.
     Advanced(Advance),
+    /// An edit of the graph came into force, unless a path has no place in the new graph any more.
+    /// Decisions are ordered, so none of them follows a graph that its writer did not know.
+    GraphEdited {
+        /// Position of the signal with the edit.
+        signal: Seq,
+        /// Generation in which this was decided.
+        #[serde(default, skip_serializing_if = "Generation::is_first")]
+        generation: Generation,
+    },
     /// The outcome of a child is final. The child stores its end once its parent has been notified.
     Concluded {
         /// Final outcome.

@@ -17,6 +17,7 @@ fn only_an_approval_that_policies_ask_for_can_be_remembered() {
             digest: "abc".into(),
             asked_by,
             seen: None,
+            seen_seq: None,
         })
     };
     let remember = |answer| Answer { remember: Some(Remember::Job), ..answer };
@@ -40,6 +41,7 @@ fn an_approval_binds_what_was_seen() {
         digest: "abc".into(),
         asked_by: Vec::new(),
         seen: None,
+        seen_seq: None,
     });
     assert_eq!(q.check(&Answer::approve(Some("abc".into()))), Ok(()));
     assert_eq!(q.check(&Answer::approve(Some("old".into()))), Err(Misfit::Stale));

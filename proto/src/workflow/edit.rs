@@ -1,11 +1,12 @@
 //! The edits of the graph of a running job, and their changes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{NodeId, Workflow};
+use super::{NodeId, Workflow, WorkflowName, WorkflowRun};
+use crate::id::ToolName;
 
 /// Maximum number of edits of one request.
 pub const EDITS_MAX: usize = 64;
@@ -64,9 +65,26 @@ pub struct GraphChanges {
     /// `true` if the bounds, the state, the output or the head of the file changed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub whole: bool,
+    /// Workflows that nodes run as child jobs, and whose definition or tools changed.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub workflows: BTreeSet<WorkflowName>,
+    /// Tools of nodes that are registered in another way than when the graph was made, those that
+    /// nodes call for the first time, and those that no node calls any more.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub tools: BTreeSet<ToolName>,
 }
 
 impl GraphChanges {
+    /// Compares two workflows with all that a job keeps of them.
+    #[must_use]
+    pub fn of_run(before: &WorkflowRun, after: &WorkflowRun) -> Self {
+        Self {
+            workflows: differing(&before.workflows, &after.workflows),
+            tools: differing(&before.tools, &after.tools),
+            ..Self::between(&before.definition, &after.definition)
+        }
+    }
+
     /// Compares two definitions.
     #[must_use]
     pub fn between(before: &Workflow, after: &Workflow) -> Self {
@@ -83,6 +101,8 @@ impl GraphChanges {
             changed: changed.map(|(id, _)| id.clone()).collect(),
             removed: ids(before, after),
             whole: head(before) != head(after),
+            workflows: BTreeSet::new(),
+            tools: BTreeSet::new(),
         }
     }
 
@@ -93,13 +113,26 @@ impl GraphChanges {
     }
 }
 
-/// Writes the changes in one line: `+added ~changed -removed`, and `~workflow` for the head of the file.
+/// Returns the keys whose values differ, or that one of two maps lacks.
+fn differing<K: Ord + Clone, V: PartialEq>(
+    before: &BTreeMap<K, V>,
+    after: &BTreeMap<K, V>,
+) -> BTreeSet<K> {
+    let keys = before.keys().chain(after.keys());
+    keys.filter(|key| before.get(*key) != after.get(*key)).cloned().collect()
+}
+
+/// Writes the changes in one line: `+added ~changed -removed`, `~workflow` for the head of the file,
+/// and `~workflow:name` and `~tool:name` for what the nodes run.
 impl std::fmt::Display for GraphChanges {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let marked = [('+', &self.added), ('~', &self.changed), ('-', &self.removed)];
         let nodes =
             marked.iter().flat_map(|(mark, ids)| ids.iter().map(move |id| format!("{mark}{id}")));
-        let words: Vec<String> = nodes.chain(self.whole.then(|| "~workflow".to_owned())).collect();
+        let head = self.whole.then(|| "~workflow".to_owned());
+        let workflows = self.workflows.iter().map(|name| format!("~workflow:{name}"));
+        let tools = self.tools.iter().map(|name| format!("~tool:{name}"));
+        let words: Vec<String> = nodes.chain(head).chain(workflows).chain(tools).collect();
         f.write_str(&words.join(" "))
     }
 }

@@ -212,6 +212,27 @@ pub(super) fn of_rollbacks() -> Vec<Property<Exploration>> {
     ]
 }
 
+/// Returns the claims that must hold in some world of a workflow that is edited.
+pub(super) fn of_edits() -> Vec<Property<Exploration>> {
+    vec![
+        Property::sometimes("it is edited and completes", |m: &Exploration, w: &World| {
+            m.first(w, |log| completed(log) && log.revision() == 1)
+        }),
+        Property::sometimes(
+            "an edit that would strand a path changes nothing",
+            |m: &Exploration, w: &World| {
+                m.first(w, |log| completed(log) && log.has(Saying::Edit) && log.revision() == 0)
+            },
+        ),
+        Property::sometimes(
+            "a supervisor that does not know of the edit goes on, and the edit no longer fits",
+            |m: &Exploration, w: &World| {
+                m.first(w, |log| completed(log) && log.overtaken > 0 && log.revision() == 0)
+            },
+        ),
+    ]
+}
+
 /// Returns the claims that must hold in some world of a workflow.
 pub(super) fn of_workflows() -> Vec<Property<Exploration>> {
     vec![

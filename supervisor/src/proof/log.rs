@@ -21,7 +21,7 @@ use proto::{
 
 use super::{
     claims,
-    script::{Saying, joined_by},
+    script::{Saying, may_join},
     world::Places,
 };
 
@@ -45,6 +45,8 @@ pub(super) struct Log {
     pub(super) planned: Option<usize>,
     /// Number of decisions by a supervisor that had not seen the rollback.
     pub(super) fenced: u8,
+    /// Number of advances by a supervisor that did not know of an edit of the graph.
+    pub(super) overtaken: u8,
     /// Number of results of earlier work that arrived after the rollback.
     pub(super) heard_of_before: u8,
     pub(super) answers: u8,
@@ -118,6 +120,7 @@ impl Log {
             unchecked: 0,
             planned: None,
             fenced: 0,
+            overtaken: 0,
             heard_of_before: 0,
             answers: 0,
             spawned: BTreeSet::new(),
@@ -149,6 +152,11 @@ impl Log {
     /// Returns `true` if the job has ended or was never submitted.
     pub(super) fn is_over(&self) -> bool {
         self.ended || !self.is_there()
+    }
+
+    /// Returns the number of edits of the graph that are in force.
+    pub(super) fn revision(&self) -> u32 {
+        self.job.workflow().map_or(0, |(_, revision)| revision)
     }
 
     pub(super) fn has(&self, saying: Saying) -> bool {
@@ -237,6 +245,8 @@ impl Log {
         // A fenced decision has no effect and may be repeated.
         let is_fenced = decision.generation() < before.generation;
         self.fenced += u8::from(is_fenced);
+        let advances = matches!(decision, Decision::Note(Note::Advanced(_)));
+        self.overtaken += u8::from(advances && before.has_requested_edit);
         if !is_fenced && !self.sent.insert(label.to_owned()) {
             self.wrong.insert(claims::DECIDED_ONCE);
         }
@@ -266,17 +276,15 @@ impl Log {
     fn advanced(&mut self, advance: &Advance) {
         let steps = self.job.view().and_then(|view| view.plan).map(|plan| plan.steps);
         let steps = steps.unwrap_or_default();
-        let is_done = |id: String| {
-            let step = steps.iter().find(|step| step.id.as_str() == id);
-            step.is_some_and(|step| step.state == StepState::Completed)
-        };
+        let done = steps.into_iter().filter(|step| step.state == StepState::Completed);
+        let done: Vec<_> = done.map(|step| step.id).collect();
         let mut arrived = 0;
         for one in &advance.moves {
             match one {
                 Move::Arrive { .. } => arrived += 1,
                 Move::Join { visit, .. } => {
                     self.joins += 1;
-                    if !joined_by(visit).all(is_done) {
+                    if !may_join(visit, &done) {
                         self.wrong.insert(claims::JOINED);
                     }
                 }
@@ -337,11 +345,17 @@ struct Before {
     ended: bool,
     ignored: u64,
     generation: proto::id::Generation,
+    has_requested_edit: bool,
 }
 
 impl Before {
     fn of(log: &Log) -> Self {
         let job = &log.job;
-        Self { ended: job.has_ended(), ignored: job.ignored(), generation: job.generation() }
+        Self {
+            ended: job.has_ended(),
+            ignored: job.ignored(),
+            generation: job.generation(),
+            has_requested_edit: job.has_requested_edit(),
+        }
     }
 }

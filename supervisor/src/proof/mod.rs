@@ -47,6 +47,8 @@ struct Exploration {
     cancels: bool,
     /// `true` if the first job may be rolled back to its plan, at any moment.
     rolls_back: bool,
+    /// `true` if the graph of the first job may be edited, at any moment.
+    edits: bool,
     mutation: Option<Mutation>,
     /// Memoised parts of worlds. They depend on their keys alone, so they belong to no state.
     memory: Mutex<Memory>,
@@ -60,6 +62,7 @@ impl Exploration {
             of,
             cancels: true,
             rolls_back: false,
+            edits: false,
             mutation: None,
             memory: Mutex::new(Memory::new(script)),
             seen: Mutex::default(),
@@ -106,6 +109,7 @@ impl Model for Exploration {
             }
         };
         let back = if self.rolls_back { claims::of_rollbacks() } else { Vec::new() };
-        claims::always().into_iter().chain(sometimes).chain(back).collect()
+        let edits = if self.edits { claims::of_edits() } else { Vec::new() };
+        claims::always().into_iter().chain(sometimes).chain(back).chain(edits).collect()
     }
 }

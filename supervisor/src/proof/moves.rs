@@ -85,15 +85,18 @@ pub(super) enum Move {
     Cancel,
     /// The first job is rolled back to its plan.
     RollBack,
+    /// The graph of the first job is edited.
+    Edit,
 }
 
 impl Move {
     /// Returns `true` if the step happens without outside help. No job may depend on a
-    /// cancellation, a rollback or a fault.
+    /// cancellation, a rollback, an edit or a fault.
     pub(super) fn goes_on(self) -> bool {
         match self {
             Self::Cancel
             | Self::RollBack
+            | Self::Edit
             | Self::TurnPin { .. }
             | Self::GiveUp { .. }
             | Self::CrashSupervisor { .. }
@@ -174,6 +177,9 @@ impl Exploration {
         }
         if world.may_roll_back && !first.ended && first.planned.is_some() {
             moves.push(Move::RollBack);
+        }
+        if world.may_edit && !first.ended {
+            moves.push(Move::Edit);
         }
         moves
     }
@@ -320,6 +326,10 @@ impl Exploration {
                 next.may_roll_back = false;
                 add_fact(&mut next, memory, FIRST, Saying::RollBack);
             }
+            Move::Edit => {
+                next.may_edit = false;
+                add_fact(&mut next, memory, FIRST, Saying::Edit);
+            }
         }
         self.simplify(&mut next, memory);
         next
@@ -355,6 +365,7 @@ pub(super) fn first(memory: &mut Memory, exploration: &Exploration) -> Vec<World
             faults: exploration.faults,
             may_cancel: exploration.cancels,
             may_roll_back: exploration.rolls_back,
+            may_edit: exploration.edits,
             began_late: false,
             submitted_early: false,
         };

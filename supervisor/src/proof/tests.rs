@@ -94,6 +94,14 @@ fn a_small_workflow_keeps_every_claim_whatever_goes_wrong(
     walked.keeps_every_claim(&names(claims::of_workflows()), worlds);
 }
 
+/// An edit of the graph, at any moment.
+#[test]
+fn a_workflow_that_is_edited_keeps_every_claim() {
+    let exploration = Exploration::new(WORKFLOW, 0, &[]);
+    let walked = walk(Exploration { cancels: false, edits: true, ..exploration });
+    walked.keeps_every_claim(&names(claims::of_edits()), 13_000);
+}
+
 #[rstest]
 #[case(Mutation::JoinEarly, claims::JOINED)]
 #[case(Mutation::AdvanceTwice, claims::UNREADABLE)]

@@ -23,6 +23,8 @@ pub(super) struct World {
     pub(super) may_cancel: bool,
     /// `true` if the first job may still be rolled back.
     pub(super) may_roll_back: bool,
+    /// `true` if the graph of the first job may still be edited.
+    pub(super) may_edit: bool,
     /// `true` if a tool started after the end of its job was stored.
     pub(super) began_late: bool,
     /// `true` if a child was submitted before the decision to spawn it was stored.

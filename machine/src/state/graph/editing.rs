@@ -5,9 +5,13 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use proto::workflow::{
-    Agent, AgentTask, Key, NodeId, Path, Region, StateSlot, Work, Workflow, WorkflowName,
-    WorkflowRun,
+use proto::{
+    fact::Signaled,
+    id::Seq,
+    workflow::{
+        Agent, AgentTask, GraphChanges, Key, NodeId, Path, Region, StateSlot, Work, WorkflowName,
+        WorkflowRun,
+    },
 };
 use serde_json::Value;
 
@@ -20,11 +24,13 @@ pub enum EditRefusal {
     NoWorkflow,
     /// The workflow has ended.
     Ended,
-    /// Another number of edits counts.
+    /// Another number of edits is in force.
     Stale {
-        /// Number of the edits that count.
+        /// Number of the edits that are in force.
         revision: u32,
     },
+    /// Another edit was requested and is not in force yet.
+    Pending,
     /// The new graph is that of another workflow.
     OtherName {
         /// Name of the job's workflow.
@@ -53,21 +59,91 @@ pub enum EditRefusal {
     },
 }
 
+/// An edit that a person requested. It comes into force with the supervisor's next decision.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct EditRequest {
+    /// Position of the signal.
+    pub(crate) seq: Seq,
+    /// Changes, the reason and the person.
+    pub(crate) said: EditWords,
+    run: Arc<WorkflowRun>,
+}
+
+/// The words about an edit.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct EditWords {
+    /// Word of the signal.
+    pub(crate) signal: &'static str,
+    pub(crate) changes: GraphChanges,
+    pub(crate) reason: Option<String>,
+    pub(crate) by: Option<String>,
+}
+
+impl EditRequest {
+    pub(crate) fn new(
+        seq: Seq,
+        signaled: &Signaled,
+        changes: &GraphChanges,
+        run: &WorkflowRun,
+    ) -> Self {
+        let Signaled { reason, by, .. } = signaled;
+        let said = EditWords {
+            signal: signaled.signal.word(),
+            changes: changes.clone(),
+            reason: reason.clone(),
+            by: by.clone(),
+        };
+        Self { seq, said, run: Arc::new(run.clone()) }
+    }
+
+    pub(crate) fn run(&self) -> &WorkflowRun {
+        &self.run
+    }
+}
+
 impl Graph {
-    /// Returns the number of the edits that count.
+    /// Returns the number of the edits that are in force.
     pub(crate) fn revision(&self) -> u32 {
         self.revision
     }
 
+    /// Returns the edit that is not in force yet.
+    pub(crate) fn requested_edit(&self) -> Option<&EditRequest> {
+        self.requested.as_deref()
+    }
+
+    /// Returns the newest edit that is in force.
+    pub(crate) fn newest_edit(&self) -> Option<&EditRequest> {
+        self.newest_edit.as_deref()
+    }
+
+    /// Keeps an edit until it comes into force.
+    pub(crate) fn request_edit(&mut self, request: EditRequest) {
+        self.requested = Some(Arc::new(request));
+    }
+
+    /// Drops the edit that is not in force yet.
+    pub(crate) fn drop_request(&mut self) {
+        self.requested = None;
+    }
+
     /// Returns the reason why the graph cannot be replaced by that of `run`, or `None`.
     pub(crate) fn refuses_edit(&self, base: u32, run: &WorkflowRun) -> Option<EditRefusal> {
-        let (old, new) = (&self.run.definition, &run.definition);
         if self.end.is_some() {
             return Some(EditRefusal::Ended);
+        }
+        if self.requested.is_some() {
+            return Some(EditRefusal::Pending);
         }
         if base != self.revision {
             return Some(EditRefusal::Stale { revision: self.revision });
         }
+        self.misfit(run)
+    }
+
+    /// Returns the reason why paths or values have no place in the graph of `run`, or `None`.
+    fn misfit(&self, run: &WorkflowRun) -> Option<EditRefusal> {
+        let (old, new) = (&self.run.definition, &run.definition);
         if old.name != new.name {
             return Some(EditRefusal::OtherName { name: old.name.clone() });
         }
@@ -77,46 +153,55 @@ impl Graph {
         if let Some((key, _)) = old.state.iter().find(|(key, slot)| !is_kept(key, slot)) {
             return Some(EditRefusal::State { key: key.clone() });
         }
-        let node = self.stranded(new)?.clone();
+        let node = self.stranded(run)?.clone();
         Some(EditRefusal::Stranded { node })
     }
 
-    /// Replaces the graph. The input stays, and keys that the state lacks get their initial values.
-    ///
-    /// # Errors
-    /// Returns the reason why the graph cannot be replaced.
-    pub(crate) fn edit(&mut self, base: u32, run: &WorkflowRun) -> Result<(), EditRefusal> {
-        if let Some(refusal) = self.refuses_edit(base, run) {
-            return Err(refusal);
+    /// Replaces the graph by the requested one, if the paths have their places in it. The input
+    /// stays, keys that the state lacks get their initial values, and events for which no node waits
+    /// any more are dropped. Returns `false` if this
+    /// signal requested no edit that is not in force.
+    pub(crate) fn edit(&mut self, signal: Seq) -> bool {
+        let Some(request) = self.requested.take_if(|request| request.seq == signal) else {
+            return false;
+        };
+        if self.end.is_some() || self.misfit(&request.run).is_some() {
+            return true;
         }
-        let initial = run.definition.initial_state();
+        let initial = request.run.definition.initial_state();
         complete(&mut self.state, &initial);
         for token in self.paths.values_mut() {
             if let TokenAt::Split(split) = &mut token.at {
                 complete(&mut split.state, &initial);
             }
         }
+        let definition = &request.run.definition;
+        self.events.retain(|_, event| definition.awaits(&event.name));
         let input = self.run.input.clone();
-        self.run = Arc::new(WorkflowRun { input, ..run.clone() });
+        self.run = Arc::new(WorkflowRun { input, ..WorkflowRun::clone(&request.run) });
         self.revision = self.revision.saturating_add(1);
-        Ok(())
+        self.newest_edit = Some(request);
+        true
     }
 
     /// Returns the first node at which a path is and that has no such place in a new graph.
-    fn stranded(&self, new: &Workflow) -> Option<&NodeId> {
+    fn stranded(&self, run: &WorkflowRun) -> Option<&NodeId> {
+        let new = &run.definition;
         let (before, after) = (self.run.definition.regions(), new.regions());
         let fits = |node: &NodeId, has_begun: bool| {
             let (Some(old), Some(now)) = (self.node(node), new.nodes.get(node)) else {
                 return false;
             };
-            (!has_begun || goes_on(&old.work, &now.work)) && before.get(node) == after.get(node)
+            (!has_begun || goes_on((&self.run, &old.work), (run, &now.work)))
+                && before.get(node) == after.get(node)
         };
         self.paths.iter().find_map(|(path, token)| {
             let (node, has_begun) = match &token.at {
                 TokenAt::Before(node) => (node, false),
                 TokenAt::Visit(visit) => (&visit.node, true),
                 TokenAt::Split(split) => (&split.visit.node, true),
-                TokenAt::End => return None,
+                // The item of a map may still contribute the result of the node that it left.
+                TokenAt::End => (&token.last.as_ref()?.node, true),
             };
             (!fits(node, has_begun)).then_some(node).or_else(|| left_behind(path, node, &after))
         })
@@ -137,10 +222,12 @@ fn left_behind<'n>(
 }
 
 /// Returns `true` if work that was entered at a node can end at its new form.
-fn goes_on(old: &Work, new: &Work) -> bool {
+fn goes_on((of_old, old): (&WorkflowRun, &Work), (of_new, new): (&WorkflowRun, &Work)) -> bool {
     match (old, new) {
         (Work::Event(old), Work::Event(new)) => old.event == new.event,
-        (Work::Agent(old), Work::Agent(new)) => is_same_task(old, new),
+        (Work::Agent(Agent { does: old }), Work::Agent(Agent { does: new })) => {
+            is_same_task((of_old, old), (of_new, new))
+        }
         (Work::Parallel(old), Work::Parallel(new)) => {
             old.branches.iter().map(|one| &one.name).eq(new.branches.iter().map(|one| &one.name))
         }
@@ -148,12 +235,18 @@ fn goes_on(old: &Work, new: &Work) -> bool {
     }
 }
 
-fn is_same_task(Agent { does: old }: &Agent, Agent { does: new }: &Agent) -> bool {
+/// Returns `true` for the same agent, or the same workflow with the same definition. A child job that
+/// has not begun gets the definition that its parent then holds.
+fn is_same_task(
+    (of_old, old): (&WorkflowRun, &AgentTask),
+    (of_new, new): (&WorkflowRun, &AgentTask),
+) -> bool {
     match (old, new) {
         (AgentTask::Here { .. }, AgentTask::Here { .. }) => true,
         (AgentTask::Named { agent: old, .. }, AgentTask::Named { agent: new, .. }) => old == new,
         (AgentTask::Workflow { workflow: old, .. }, AgentTask::Workflow { workflow: new, .. }) => {
-            old == new
+            let below = |run: &WorkflowRun, name| run.below(name, Value::Null);
+            old == new && below(of_old, old) == below(of_new, new)
         }
         (
             AgentTask::Here { .. } | AgentTask::Named { .. } | AgentTask::Workflow { .. },

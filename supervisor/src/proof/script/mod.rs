@@ -23,7 +23,7 @@ use proto::{
 };
 use serde_json::json;
 
-pub(super) use self::workflow::joined_by;
+pub(super) use self::workflow::may_join;
 use super::{
     log::{Body, Log, Written},
     memory::Memory,
@@ -38,6 +38,8 @@ pub(super) enum Saying {
     Cancel,
     /// The rollback of the job to its plan.
     RollBack,
+    /// An edit of the graph.
+    Edit,
     /// A person's answer to the first open question.
     Answered,
     Fired {
@@ -152,6 +154,7 @@ impl Script {
                 let to = seq(before.planned.expect("it is rolled back to its plan"));
                 signaled(Signal::RollBack { to, seen: seq(before.written.len() - 1), again: false })
             }
+            Saying::Edit => signaled(workflow::edit()),
             Saying::Answered => {
                 let ask = before.asks.clone().expect("it asks");
                 let answer = match self {

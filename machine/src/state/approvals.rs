@@ -1,7 +1,7 @@
 //! The approvals that people have remembered for a job.
 
 use proto::{
-    id::ToolName,
+    id::{AskId, ToolName},
     interaction::{AskedBy, Remembered},
 };
 
@@ -26,6 +26,11 @@ impl Approvals {
         asked_by: &[AskedBy],
     ) -> Option<&Remembered> {
         self.0.iter().rev().find(|one| one.covers(tool, version, asked_by))
+    }
+
+    /// Returns `true` if the approval that answered this question is remembered.
+    pub(crate) fn has(&self, ask: &AskId) -> bool {
+        self.0.iter().any(|one| one.ask == *ask)
     }
 
     /// Adds an approval, which replaces those that it covers.
