@@ -32,8 +32,17 @@ pub struct WorkflowStats {
     pub jobs: usize,
     /// `true` if there are older jobs that were not read.
     pub more: bool,
+    /// Number of further jobs whose graphs cannot be read.
+    pub unread: usize,
     /// Workflows, by name.
     pub workflows: Vec<WorkflowStat>,
+}
+
+/// The graph of a job, as far as it can be read.
+enum Read {
+    Graph(JobState, Box<WorkflowGraph>),
+    Unreadable,
+    Gone,
 }
 
 /// The statistics of one workflow, over all its versions.
@@ -152,21 +161,28 @@ impl Client {
         let (wanted, more) = self.jobs_with_workflow(filter, only, max).await?;
         let graphs = stream::iter(wanted).map(async |(job, state)| {
             match self.call(&GetGraph { job, at: None }).await {
-                Ok(graph) => Ok(Some((state, graph))),
+                Ok(graph) => Ok(Read::Graph(state, Box::new(graph))),
                 // The job was purged meanwhile.
-                Err(failure) if failure.code == Code::NotFound => Ok(None),
+                Err(failure) if failure.code == Code::NotFound => Ok(Read::Gone),
+                Err(failure) if [Code::Poisoned, Code::Internal].contains(&failure.code) => {
+                    Ok(Read::Unreadable)
+                }
                 Err(failure) => Err(failure),
             }
         });
         let mut graphs = graphs.buffered(AT_ONCE);
-        let (mut sums, mut jobs) = (Sums::default(), 0);
+        let (mut sums, mut jobs, mut unread) = (Sums::default(), 0, 0);
         while let Some(read) = graphs.try_next().await? {
-            if let Some((state, graph)) = read {
-                sums.add(state, &graph);
-                jobs += 1;
+            match read {
+                Read::Graph(state, graph) => {
+                    sums.add(state, &graph);
+                    jobs += 1;
+                }
+                Read::Unreadable => unread += 1,
+                Read::Gone => {}
             }
         }
-        Ok(WorkflowStats { jobs, more, workflows: sums.stats() })
+        Ok(WorkflowStats { jobs, more, unread, workflows: sums.stats() })
     }
 
     /// Returns the newest jobs that run a workflow, and whether there may be others.

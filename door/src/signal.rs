@@ -221,7 +221,7 @@ impl Door {
     /// Follows the job until the supervisor has decided on an edit of its graph.
     ///
     /// # Errors
-    /// The refusal of an edit that did not come into force, and `unavailable` if nobody has decided
+    /// The refusal of an edit that did not come into force, and `timeout` if nobody has decided
     /// on it when the wait is over.
     async fn until_edited(
         &self,
@@ -233,7 +233,7 @@ impl Door {
         let is_over = |job: &Job| job.outcome().is_some() || !job.has_requested_edit();
         if !self.follow(job, (signal, seq), until, is_over).await? {
             let id = job.id();
-            let failure = Failure::about(Code::Unavailable, "job", Text::GraphWaits { job: id });
+            let failure = Failure::about(Code::Timeout, "job", Text::GraphWaits { job: id });
             return Err(failure.next(Text::SeeState { job: id }));
         }
         match job.workflow() {

@@ -36,6 +36,9 @@ impl Job {
         base.awake = Wakeup { seq: at.seq, time: at.time, ask: None };
         if let (Some(open), Some(now)) = (&mut base.open, &self.open) {
             open.leave_behind(now, at.time);
+            if let (Some(graph), Some(now)) = (&mut open.graph, &now.graph) {
+                graph.go_back_from(now);
+            }
             open.go_on(now.generation().next());
             if open.outcome().is_none() && base.poison.is_none() {
                 open.settle(at.time);

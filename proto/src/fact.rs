@@ -246,7 +246,7 @@ pub enum Signal {
     /// Replaces the graph of the job's workflow. The signal counts only when `base` edits count
     /// before it, and when every path of the job has its place in the new graph.
     EditGraph {
-        /// Number of the edits that count before this one.
+        /// Revision of the graph that the sender saw.
         #[serde(default, skip_serializing_if = "crate::is_default")]
         base: u32,
         /// Changed nodes and parts.

@@ -93,7 +93,7 @@ pub enum Order {
     },
     /// [`Signal::EditGraph`](crate::fact::Signal::EditGraph) by edits of the graph in force.
     EditGraph {
-        /// Number of the edits that the sender knows of.
+        /// Revision of the graph that the sender saw.
         #[serde(default, skip_serializing_if = "crate::is_default")]
         base: u32,
         /// Edits, in order; at most [`crate::workflow::EDITS_MAX`].
@@ -101,7 +101,7 @@ pub enum Order {
     },
     /// [`Signal::EditGraph`](crate::fact::Signal::EditGraph) by another version of the workflow.
     Migrate {
-        /// Number of the edits that the sender knows of.
+        /// Revision of the graph that the sender saw.
         #[serde(default, skip_serializing_if = "crate::is_default")]
         base: u32,
         /// Text of the workflow file.

@@ -60,6 +60,8 @@ pub(crate) struct Told {
     pub(crate) ignored: BTreeSet<(JobId, AskId)>,
     /// The positions of accepted answers, by question.
     pub(crate) answered: BTreeMap<(JobId, AskId), Vec<u64>>,
+    /// Edits of graphs of which people were told that they are in force.
+    pub(crate) edited: BTreeSet<(JobId, Seq)>,
     /// Accepted rollbacks by position, with the time of their first request.
     pub(crate) went_back: BTreeMap<(JobId, Seq), Instant>,
     /// Accepted forks, with the time of their first request.

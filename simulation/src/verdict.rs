@@ -92,6 +92,7 @@ pub(crate) fn wrong(evidence: &Evidence) -> Vec<String> {
         wrong.extend(summarised_for_ever(id, entries));
         wrong.extend(reasons::missing(id, entries));
         wrong.extend(workflows::wrong(id, entries));
+        wrong.extend(workflows::not_edited(id, entries, told));
     }
     for (id, times) in &told.created {
         if *times > 1 {

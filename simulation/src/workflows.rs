@@ -8,7 +8,7 @@ use proto::{
     fact::Signal,
     workflow::{EventName, GraphEdit, NodeId},
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{
     chance::Chance,
@@ -27,7 +27,9 @@ const EVENT_NODES_MAX: usize = 4;
 /// The maximum number of events that people report to one node.
 const EVENTS_MAX: u64 = 3;
 /// The percentage of workflows whose graph people change while it runs.
-const EDITED_PERCENT: u64 = 30;
+const EDITED_PERCENT: u64 = 40;
+/// The maximum number of times that people change one graph.
+const EDITS_MAX: u64 = 3;
 /// The tools of the workflows. Repeated names are drawn more often.
 const TOOLS: &[&str] = &["put", "put", "note", "pay", "wire", "flaky", "doomed"];
 
@@ -51,8 +53,10 @@ fn run_one(chance: &Chance, workload: &mut Workload) {
     }
     workload.signals.extend(events(chance, &file));
     if chance.percent(EDITED_PERCENT) {
-        let what = What::EditGraph(edits(chance, &file));
-        workload.deeds.push(Deed { after: chance.millis(0..=30_000), below: false, what });
+        for _ in 0..chance.number(1..=EDITS_MAX) {
+            let what = What::EditGraph(edits(chance, &file));
+            workload.deeds.push(Deed { after: chance.millis(0..=15_000), below: false, what });
+        }
     }
     workload.body["workflow"] = json!({ "source": file.to_string(), "input": {} });
     workload.body["goal"] = json!("errand: workflow");
@@ -66,22 +70,49 @@ fn run_one(chance: &Chance, workload: &mut Workload) {
     }
 }
 
-/// Draws edits of a graph: a node between two others, or an end in place of the rest of a path.
+/// Draws edits of a graph: a node between two others, an end in place of the rest of a path, a node of
+/// another type, or a node that is gone.
 fn edits(chance: &Chance, file: &Value) -> Vec<GraphEdit> {
     let nodes = file["nodes"].as_object().into_iter().flatten();
     let simple: Vec<(&String, &Value)> =
-        nodes.map(|(id, node)| (id, &node["next"])).filter(|(_, next)| next.is_string()).collect();
+        nodes.filter(|(_, node)| node["next"].is_string()).collect();
     let id = |text: &str| NodeId::new(text).expect("the id of a drawn node, or a plain word");
     let limits = json!({ "visits": chance.number(1..=20) });
-    let Some((from, next)) = (!simple.is_empty()).then(|| *chance.pick(&simple)) else {
+    let Some((from, node)) = (!simple.is_empty()).then(|| *chance.pick(&simple)) else {
         return vec![GraphEdit::SetLimits { limits }];
     };
-    match chance.number(0..=3) {
+    let next = &node["next"];
+    match chance.number(0..=5) {
         0 => vec![GraphEdit::UpdateEdge { from: id(from), next: json!("end") }],
-        1 => vec![GraphEdit::RemoveNode { id: id(from) }],
+        1 => {
+            // The routes to a node that is gone lead past it.
+            let nodes = file["nodes"].as_object().into_iter().flatten();
+            let before = nodes.filter(|(_, node)| node["next"] == json!(from));
+            let past = before
+                .map(|(before, _)| GraphEdit::UpdateEdge { from: id(before), next: next.clone() });
+            past.chain([GraphEdit::RemoveNode { id: id(from) }]).collect()
+        }
+        2 | 3 => {
+            let fields = node.as_object().into_iter().flatten().map(|(field, _)| field.clone());
+            let mut node: Map<String, Value> = fields.map(|field| (field, Value::Null)).collect();
+            node.insert("next".to_owned(), next.clone());
+            match chance.percent(50) {
+                true => {
+                    node.insert("type".to_owned(), json!("set"));
+                    node.insert("write".to_owned(), json!({ "count": 1 }));
+                }
+                false => {
+                    node.insert("type".to_owned(), json!("tool"));
+                    node.insert("tool".to_owned(), json!(chance.pick(TOOLS)));
+                    node.insert("args".to_owned(), json!({ "text": "edited" }));
+                }
+            }
+            vec![GraphEdit::UpdateNode { id: id(from), node: Value::Object(node) }]
+        }
         _ => {
             let node = json!({ "type": "set", "write": { "count": 1 }, "next": next });
-            let (added, next) = (id("added"), json!("added"));
+            let name = format!("added{}", chance.number(0..=99));
+            let (added, next) = (id(&name), json!(name));
             vec![
                 GraphEdit::AddNode { id: added, node },
                 GraphEdit::UpdateEdge { from: id(from), next },

@@ -42,7 +42,7 @@ pub(crate) enum WorkflowCommand {
 const EDIT_HELP: &str = "\
 The file has a list `edits`: add_node, update_node, remove_node, update_edge and set_limits. What runs \
 goes on; its way on and what begins later follow the new graph. The edits are refused if a path \
-would lose its node, or if the graph has another number of edits than `base`.
+would lose its node, or if the graph has another revision than `base`.
 
 Examples:
   callboard workflow edit report-7 examples/workflows/improve-edits.yaml --dry-run";
@@ -62,7 +62,7 @@ pub(crate) struct ChangeArgs {
     /// File with the edits, or the workflow
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Number of edits that the graph has; the present number when absent
+    /// Revision of the graph that you saw; the present one when absent
     #[arg(long, value_name = "N")]
     pub(crate) base: Option<u32>,
     /// Say what would change, and change nothing

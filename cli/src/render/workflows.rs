@@ -49,7 +49,7 @@ pub(crate) fn show(style: &Style, entry: &WorkflowEntry) -> String {
 
 /// Renders statistics: the jobs by state, the nodes, and the number of jobs that were read.
 pub(crate) fn stats(style: &Style, stats: &WorkflowStats, only: Option<&WorkflowName>) -> String {
-    let WorkflowStats { jobs, more, workflows } = stats;
+    let WorkflowStats { jobs, more, unread, workflows } = stats;
     let empty = match only {
         Some(name) => Text::NoJobsOfWorkflow { name },
         None => Text::NoWorkflowJobs,
@@ -69,6 +69,9 @@ pub(crate) fn stats(style: &Style, stats: &WorkflowStats, only: Option<&Workflow
         false => Text::WorkflowJobsRead { count: jobs },
     };
     out.push_str(&note(style, &style.say(read)));
+    if *unread > 0 {
+        out.push_str(&note(style, &style.say(Text::WorkflowJobsUnread { count: unread })));
+    }
     out
 }
 

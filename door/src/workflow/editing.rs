@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use agents::workflow::{edit, shelf::Shelf, spell::blocks};
+use agents::workflow::{edit, schema, shelf::Shelf, spell::blocks};
 use machine::{EditRefusal, Job};
 use proto::{
     error::{Code, Failure},
@@ -19,7 +19,7 @@ use super::{File, below::Sources, fits, frozen};
 const EDITS: &str = "signal.edit_graph.edits";
 /// Field of the request with another version of the workflow.
 const SOURCE: &str = "signal.migrate.source";
-/// Field of the request with the edits that the sender knows of.
+/// Field of the request with the revision of the graph that the sender saw.
 const BASE: &str = "signal.edit_graph.base";
 
 /// Returns the signal that changes the job's graph by edits.
@@ -111,10 +111,26 @@ fn signal(
     let agent = job.agent().ok_or_else(|| no_workflow(job))?;
     let new = frozen(file, sources, agent, registry)?;
     fits(&new.definition, &run.input)?;
-    let new = WorkflowRun { input: run.input.clone(), ..new };
+    values_fit(job, run, &new)?;
+    let mut new = WorkflowRun { input: run.input.clone(), ..new };
+    // The deadline of a job counts from its beginning and stays.
+    new.definition.limits.deadline_ms = run.definition.limits.deadline_ms;
     let changes = GraphChanges::of_run(run, &new);
     if changes.is_empty() {
         return Err(Failure::about(Code::InvalidRequest, "signal", Text::GraphSame));
     }
     Ok(Signal::EditGraph { base, changes, run: Box::new(new) })
+}
+
+/// Checks the values of the state against the schemas that change.
+fn values_fit(job: &Job, old: &WorkflowRun, new: &WorkflowRun) -> Result<(), Failure> {
+    for (key, slot) in &new.definition.state {
+        let before = old.definition.state.get(key);
+        let value = job.workflow_value(key).filter(|_| before != Some(slot));
+        if let Some(why) = value.and_then(|value| schema::misfit(&slot.schema, value)) {
+            let text = Text::GraphStateMisfit { key, why: &why };
+            return Err(Failure::about(Code::InvalidRequest, "signal", text));
+        }
+    }
+    Ok(())
 }

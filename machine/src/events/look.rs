@@ -48,11 +48,6 @@ impl<'a> Look<'a> {
         self.job.ignored
     }
 
-    /// Returns the number of the edits of the graph that are in force.
-    pub(super) fn revision(&self) -> u32 {
-        self.open.graph.as_ref().map_or(0, |graph| graph.revision())
-    }
-
     /// Returns the newest edit of the graph that is in force.
     pub(super) fn newest_edit(&self) -> Option<&'a EditRequest> {
         self.open.graph.as_deref()?.newest_edit()

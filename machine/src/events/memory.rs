@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use proto::{
     event::Descendant,
-    id::{AskId, StepId},
+    id::{AskId, Seq, StepId},
     job::{JobState, SubStatus},
     outline::Item,
     plan::Step,
@@ -24,8 +24,8 @@ pub(super) struct Before {
     /// `true` if the job had a plan to show, which is then the last reported one.
     pub(super) has_plan: bool,
     pub(super) ignored: u64,
-    /// Number of the edits of the graph that are in force.
-    pub(super) revision: u32,
+    /// Newest edit of the graph that is in force.
+    pub(super) edited: Option<Seq>,
     pub(super) outline: Vec<Item>,
     /// Ids of its open questions, oldest first.
     pub(super) questions: Vec<AskId>,
@@ -41,7 +41,7 @@ impl Before {
             has_given_up: false,
             has_plan: false,
             ignored: 0,
-            revision: 0,
+            edited: None,
             outline: Vec::new(),
             questions: Vec::new(),
             descendants: Vec::new(),
@@ -56,7 +56,7 @@ impl Before {
         self.has_given_up = look.has_given_up();
         self.has_plan = look.plan().is_some();
         self.ignored = look.ignored();
-        self.revision = look.revision();
+        self.edited = look.newest_edit().map(|edit| edit.seq);
         update(&mut self.outline, look.outline());
         if !self.questions.iter().eq(look.questions().map(|question| &question.id)) {
             self.questions = look.questions().map(|question| question.id.clone()).collect();

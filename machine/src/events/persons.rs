@@ -26,8 +26,9 @@ pub(super) fn said(
     if let Some(Fact::Signaled(signaled)) = fact {
         events.extend(signal(signaled).map(Happened::Interaction));
     }
-    let revision = before.map_or(0, |before| before.revision);
-    if let Some(edit) = after.newest_edit().filter(|_| after.revision() > revision) {
+    // A rollback takes edits back and brings none into force.
+    let edited = before.and_then(|before| before.edited);
+    if let Some(edit) = after.newest_edit().filter(|edit| Some(edit.seq) > edited) {
         let EditWords { signal, changes, reason, by } = edit.said.clone();
         events.push(Happened::Interaction(InteractionEvent::Signaled {
             signal: signal.to_owned(),

@@ -1,7 +1,11 @@
 //! The edits of the graph of a running job.
 
-use proto::{decision::Note, id::Seq, workflow::WorkflowRun};
-use serde_json::json;
+use proto::{
+    decision::Note,
+    id::Seq,
+    workflow::{Key, WorkflowRun},
+};
+use serde_json::{Value, json};
 
 use super::missing;
 use crate::{
@@ -11,13 +15,19 @@ use crate::{
 
 impl Job {
     /// Returns the reason why the job would not replace its graph by that of `run` now, or `None` if
-    /// it would. `base` is the number of edits that the sender knows of.
+    /// it would. `base` is the number of changes that the sender knows of.
     #[must_use]
     pub fn refuses_edit(&self, base: u32, run: &WorkflowRun) -> Option<EditRefusal> {
         match &self.open {
             Some(open) => open.refuses_edit(base, run),
             None => Some(EditRefusal::NoWorkflow),
         }
+    }
+
+    /// Returns the value of a key of the workflow's state, if it has one.
+    #[must_use]
+    pub fn workflow_value(&self, key: &Key) -> Option<&Value> {
+        self.open.as_ref()?.graph.as_deref()?.state().get(key)
     }
 
     /// Returns `true` while an edit of the graph was requested and is not in force.
@@ -27,7 +37,7 @@ impl Job {
         graph.is_some_and(|graph| graph.requested_edit().is_some())
     }
 
-    /// Returns the workflow of the job as it is now, with the number of edits in force, or `None`
+    /// Returns the workflow of the job as it is now, with the number of changes of the graph, or `None`
     /// for a job without one.
     #[must_use]
     pub fn workflow(&self) -> Option<(&WorkflowRun, u32)> {

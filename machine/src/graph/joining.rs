@@ -73,7 +73,7 @@ impl Planner<'_> {
         }
         let error = split.first_error().map(str::to_owned);
         let error = match (is_met, error) {
-            (true, _) => self.collected_fit(split, node).err(),
+            (true, _) => self.collected_fit(split).err(),
             (false, Some(error)) => Some(error),
             (false, None) => {
                 let text = Text::TooFewPaths { good: &good, needed: &needed };
@@ -90,10 +90,9 @@ impl Planner<'_> {
     }
 
     /// Checks the state that would hold the values of a map's items.
-    fn collected_fit(&self, split: &Split, node: &Node) -> Result<(), String> {
-        let Work::Map(map) = &node.work else { return Ok(()) };
+    fn collected_fit(&self, split: &Split) -> Result<(), String> {
         let state = self.graph.with_collected(split)?;
-        for key in map.collect.keys() {
+        for key in split.collected_keys() {
             let Some(value) = state.get(key) else { continue };
             self.fits_schema(key, value)?;
         }

@@ -5,7 +5,10 @@
 
 mod editing;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use proto::workflow::{
     EVENTS_MAX, Entered, EventName, Key, MAPS_DEEP_MAX, Move, Node, NodeId, Path, Paths, Target,
@@ -37,7 +40,7 @@ pub(crate) struct Graph {
     events: BTreeMap<u32, Arc<Event>>,
     /// Number of the events so far.
     heard: u32,
-    /// Number of the edits that are in force.
+    /// Number of changes of the graph: edits that came into force, and rollbacks that undid some.
     revision: u32,
     /// Edit that is not in force yet.
     requested: Option<Arc<EditRequest>>,
@@ -123,6 +126,11 @@ impl Split {
     /// Returns the error of the first path that failed.
     pub(crate) fn first_error(&self) -> Option<&str> {
         self.over.values().find_map(|arrival| arrival.error.as_deref())
+    }
+
+    /// Returns the keys of the collected values.
+    pub(crate) fn collected_keys(&self) -> BTreeSet<&Key> {
+        self.collected().map(|(key, _)| key).collect()
     }
 
     /// Returns the collected values in the order of the items.

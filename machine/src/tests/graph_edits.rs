@@ -154,11 +154,12 @@ fn a_rollback_undoes_an_edit() {
     edit(&mut p, 0, &with("nodes.first.next", json!([{"to": "last"}])));
     assert!(p.back(before));
     refolds(&p);
-    assert_eq!(p.job.workflow().unwrap().1, 0);
+    assert_eq!(p.job.workflow().unwrap().1, 2, "the rollback changes the graph, too");
     let graph = p.job.graph().unwrap();
     assert_eq!(graph.definition, run(&self::graph()).definition);
-    // The same base counts again.
-    edit(&mut p, 0, &with("nodes.first.next", json!([{"to": "last"}])));
+    let again = run(&with("nodes.first.next", json!([{"to": "last"}])));
+    assert_eq!(p.job.refuses_edit(0, &again), Some(EditRefusal::Stale { revision: 2 }));
+    edit(&mut p, 2, &with("nodes.first.next", json!([{"to": "last"}])));
     p.drive();
     let ask = p.view().questions[0].id.to_string();
     p.answer_with(&ask, Answer::respond(json!("yes")));

@@ -28,7 +28,7 @@ pub struct WorkflowView {
     pub version: u32,
     /// SHA-256 of the definition, in hex.
     pub digest: String,
-    /// Number of the edits of the graph that count.
+    /// Number of changes of the graph: edits that came into force, and rollbacks that undid some.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub revision: u32,
     /// Bounds of the job.
@@ -70,7 +70,7 @@ pub struct WorkflowGraph {
     pub seq: Seq,
     /// SHA-256 of the definition, in hex.
     pub digest: String,
-    /// Number of the edits of the graph that count.
+    /// Number of changes of the graph: edits that came into force, and rollbacks that undid some.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub revision: u32,
     /// Definition: that of the submission, with the edits since.

@@ -29,7 +29,11 @@ impl People {
             match &deed.what {
                 What::Say(signal) => self.order(&job, json!(signal)).await,
                 What::EditGraph(edits) => {
-                    self.order(&job, json!({ "edit_graph": { "base": 0, "edits": edits } })).await;
+                    let view = self.view(&job).await;
+                    let known = view.map(|view| view["graph"]["revision"].as_u64());
+                    let base = known.flatten().unwrap_or_default();
+                    let edit = json!({ "edit_graph": { "base": base, "edits": edits } });
+                    self.order(&job, edit).await;
                 }
                 What::Name(name) => {
                     self.order(&job, json!({ "snapshot": { "name": name } })).await;
@@ -123,6 +127,7 @@ impl People {
                     self.story.tell("people", || format!("{job} heard {order} at {seq}"));
                     if !order["edit_graph"].is_null() {
                         self.story.count("graphs edited");
+                        self.lock().edited.insert((job.clone(), seq));
                     }
                     if !order["roll_back"].is_null() || !order["restart"].is_null() {
                         self.lock().went_back.insert((job.clone(), seq), asked);

@@ -2,10 +2,10 @@
 //! job machine. The log says which visits ended, in which order and how; the interpreter says which
 //! routes, writes and output follow from that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use agents::workflow::testing::{self, Ended, Failure, Ready, Script, run};
-use machine::replay;
+use machine::{Job, Replay, replay};
 use proto::{
     decision::{Decision, Note},
     entry::Entry,
@@ -15,6 +15,8 @@ use proto::{
     workflow::{Move, Path, Visit, Work, Workflow, WorkflowEnd},
 };
 use serde_json::{Value, json};
+
+use crate::people::Told;
 
 /// Name of the workflows that the simulation draws.
 const DRAWN: &str = "drawn";
@@ -28,6 +30,24 @@ struct Ending {
 /// Returns the difference between a job's workflow and the interpreter, if there is one.
 pub(super) fn wrong(id: &JobId, entries: &[Entry]) -> Option<String> {
     compared(id, entries)?.err().map(|why| format!("{id}: its workflow {why}"))
+}
+
+/// Returns the edits that are not in force although people were told so.
+pub(super) fn not_edited(id: &JobId, entries: &[Entry], told: &Told) -> Vec<String> {
+    let revision = |job: &Job| job.workflow().map_or(0, |(_, revision)| revision);
+    let (mut replay, mut in_force) = (Replay::of(id, entries), BTreeSet::new());
+    for entry in entries {
+        let before = revision(replay.job());
+        replay.take(entry);
+        let Some(Decision::Note(Note::GraphEdited { signal, .. })) = entry.decision() else {
+            continue;
+        };
+        if revision(replay.job()) > before {
+            in_force.insert(signal);
+        }
+    }
+    let told = told.edited.iter().filter(|(job, seq)| job == id && !in_force.contains(seq));
+    told.map(|(_, seq)| format!("{id}: the edit of record {seq} is not in force")).collect()
 }
 
 /// Compares the workflow of a job with the interpreter. Returns `None` for a job without a workflow,

@@ -154,7 +154,7 @@ impl Log {
         self.ended || !self.is_there()
     }
 
-    /// Returns the number of edits of the graph that are in force.
+    /// Returns the number of changes of the graph.
     pub(super) fn revision(&self) -> u32 {
         self.job.workflow().map_or(0, |(_, revision)| revision)
     }

@@ -174,16 +174,25 @@ async fn the_graph_of_a_running_job_is_edited_and_survives_the_death_of_every_pr
     assert!(message.contains("did you mean ask"), "{message}");
 
     client.call(&edits(&id, 0, paint)).await.unwrap();
-    // Dropping a process kills it.
+    // Dropping a process kills it. An edit waits for a supervisor.
     drop(process);
+    let door = company.serve("door", "door");
+    wait_for_door(&client).await;
+    let limits = json!([{"op": "set_limits", "limits": {"visits": 4}}]);
+    let (code, message) = refusal(1, limits.clone()).await;
+    assert_eq!(code, Code::Timeout);
+    assert!(message.contains("is stored and not in force"), "{message}");
+    assert_eq!(refusal(1, limits).await.0, Code::Stale);
+    drop(door);
     let _process = company.serve("all", "all");
     wait_for_door(&client).await;
+    let is_edited = |view: &JobView| view.graph.as_ref().is_some_and(|graph| graph.revision == 2);
+    self::view(&client, &id, is_edited).await;
     let view = until(&client, &id, JobState::InputRequired).await;
-    assert_eq!(view.graph.as_ref().unwrap().revision, 1);
     client.call(&answer(&id, &view, "red")).await.unwrap();
     let view = until(&client, &id, JobState::Completed).await;
     assert_eq!(value(view.outcome.as_ref()), json!({"said": "red paint"}));
-    let (code, _) = refusal(1, json!([{"op": "set_limits", "limits": {"visits": 3}}])).await;
+    let (code, _) = refusal(2, json!([{"op": "set_limits", "limits": {"visits": 3}}])).await;
     assert_eq!(code, Code::JobEnded);
 }
 

@@ -118,6 +118,26 @@ fn a_value_in_place_of_a_failure_is_refused() {
     assert!(found[0].starts_with("Thanks (llm): it goes on after a failure by default-value"));
 }
 
+#[test]
+fn a_node_with_the_title_answer_has_a_value_of_its_own() {
+    let text =
+        REVIEW.replace("title: Thanks", "title: Answer").replace("type: end", "type: answer");
+    let text = imported(&text).unwrap().text;
+    let workflow = read("review", &text, &Known::default()).unwrap().workflow;
+    let keys: Vec<_> = workflow.state.keys().map(ToString::to_string).collect();
+    assert!(
+        keys.contains(&"answer".to_owned()) && keys.contains(&"answer_".to_owned()),
+        "{keys:?}"
+    );
+}
+
+#[test]
+fn an_aggregator_of_groups_is_refused() {
+    let grouped = "type: variable-aggregator\n        advanced_settings: {group_enabled: true}";
+    let found = foreign(&REVIEW.replace("type: variable-aggregator", grouped));
+    assert!(found[0].contains("one aggregator for each group"), "{found:?}");
+}
+
 #[rstest]
 #[case("")]
 #[case("just text")]

@@ -24,7 +24,7 @@ use crate::{
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Edits {
-    /// Number of the edits that the author knows of.
+    /// Revision of the graph that the author saw.
     #[serde(default)]
     base: Option<u32>,
     /// Edits, in order.
@@ -60,7 +60,7 @@ fn read(file: &Path) -> Result<Edits, CliError> {
         .map_err(|error| CliError::input("edits", format!("{}: {}", error.path(), error.inner())))
 }
 
-/// Sends the order that follows from the number of edits so far, or says what it would do.
+/// Sends the order that follows from the revision of the graph, or says what it would do.
 async fn change(
     global: &Global,
     output: Output,

@@ -24,9 +24,9 @@ pub enum EditRefusal {
     NoWorkflow,
     /// The workflow has ended.
     Ended,
-    /// Another number of edits is in force.
+    /// The graph has changed since the sender looked at it.
     Stale {
-        /// Number of the edits that are in force.
+        /// Number of changes of the graph.
         revision: u32,
     },
     /// Another edit was requested and is not in force yet.
@@ -102,7 +102,8 @@ impl EditRequest {
 }
 
 impl Graph {
-    /// Returns the number of the edits that are in force.
+    /// Returns the number of changes of the graph: edits that came into force, and rollbacks that
+    /// undid some.
     pub(crate) fn revision(&self) -> u32 {
         self.revision
     }
@@ -115,6 +116,13 @@ impl Graph {
     /// Returns the newest edit that is in force.
     pub(crate) fn newest_edit(&self) -> Option<&EditRequest> {
         self.newest_edit.as_deref()
+    }
+
+    /// Counts the rollback from a place as a change of the graph, if it undoes an edit.
+    pub(crate) fn go_back_from(&mut self, now: &Self) {
+        if self.revision != now.revision {
+            self.revision = now.revision.saturating_add(1);
+        }
     }
 
     /// Keeps an edit until it comes into force.

@@ -32,7 +32,8 @@ pub(super) fn converted(whole: &Value, name: &WorkflowName) -> Result<Converted,
         }
     }
     let start_id = text_of(start, "id").to_owned();
-    let mut reader = Reader { names: &names, keys, start: start_id, reads_query: false };
+    let answer = free_key("answer", &keys);
+    let mut reader = Reader { names: &names, keys, answer, start: start_id, reads_query: false };
     let mut draft = Draft::default();
     for node in nodes.iter().filter(|node| kind(node) != "start") {
         if let Err(why) = one(&mut reader, &mut draft, node, graph) {
@@ -51,11 +52,21 @@ pub(super) fn converted(whole: &Value, name: &WorkflowName) -> Result<Converted,
         "input": input(&start["data"], reader.reads_query),
     });
     if has_answer {
-        let answer = json!({"schema": {"type": "array"}, "reduce": "append", "initial": []});
-        draft.state.insert("answer".to_owned(), answer);
-        head["output"] = json!({"answer": "{{ state.answer | join('\n') }}"});
+        let (key, slot) = (&reader.answer, json!({"type": "array"}));
+        let slot = json!({"schema": slot, "reduce": "append", "initial": []});
+        draft.state.insert(key.clone(), slot);
+        head["output"] = json!({"answer": format!("{{{{ state.{key} | join('\n') }}}}")});
     }
     draft.finish(head)
+}
+
+/// Returns a key of the state that the value of no node has.
+fn free_key(wanted: &str, taken: &BTreeMap<String, String>) -> String {
+    let mut key = wanted.to_owned();
+    while taken.values().any(|taken| *taken == key) {
+        key.push('_');
+    }
+    key
 }
 
 /// Returns whether later nodes can read a value of a node of this type.
@@ -130,6 +141,9 @@ fn one(
             draft.node(&id, "model", &titled(config));
         }
         "variable-aggregator" => {
+            if data["advanced_settings"]["group_enabled"] == json!(true) {
+                return Err(Text::AggregatorGroups.into());
+            }
             let read = list(&data["variables"]).iter().map(|from| reader.selected(from));
             // Only one of the branches has run, and the others have an empty text.
             let read = read.collect::<Result<Vec<_>, _>>()?.join(" or ");
@@ -149,7 +163,8 @@ fn one(
         }
         "answer" => {
             let (text, _) = reader.template(text_of(data, "answer"))?;
-            draft.node(&id, "set", &titled(json!({"write": {"answer": text}})));
+            let write = json!({ reader.answer.clone(): text });
+            draft.node(&id, "set", &titled(json!({ "write": write })));
         }
         "end" => {
             let output = outputs(reader, data)?;

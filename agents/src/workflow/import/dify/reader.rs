@@ -15,6 +15,8 @@ pub(super) struct Reader<'a> {
     pub(super) names: &'a Names,
     /// Key of the state of each node that has a value.
     pub(super) keys: BTreeMap<String, String>,
+    /// Key of the state with the answers to the person.
+    pub(super) answer: String,
     pub(super) start: String,
     /// `true` if a node reads the words of the user of a chat.
     pub(super) reads_query: bool,
