@@ -106,8 +106,7 @@ pub(super) fn of_sub_agents(
         let field = format!("agent.agents.{agent}.workflow");
         let file = named(&sources, &name, &field)?;
         let run = frozen(&file, &sources, &callee.agent, registry)?;
-        let input = run.definition.with_goal(json!({}), agent.as_str());
-        if let Some(why) = misfit(&run.definition, &input) {
+        if let Some(why) = misfit_of_any_goal(&run.definition) {
             let text = Text::WorkflowInput { why: &why };
             return Err(Failure::about(Code::InvalidRequest, &field, text));
         }
@@ -181,6 +180,17 @@ fn fits(definition: &Workflow, input: &Value) -> Result<(), Failure> {
     let Some(why) = misfit(definition, input) else { return Ok(()) };
     let text = Text::WorkflowInput { why: &why };
     Err(Failure::about(Code::InvalidRequest, "workflow.input", text))
+}
+
+/// Returns the reason why no goal alone is an input of a workflow. The goal itself is checked when the
+/// sub-agent is called.
+fn misfit_of_any_goal(definition: &Workflow) -> Option<String> {
+    let mut lenient = definition.clone();
+    let goal = lenient.input.as_mut().and_then(|schema| schema.pointer_mut("/properties/goal"));
+    if let Some(goal) = goal {
+        *goal = json!({});
+    }
+    misfit(&lenient, &lenient.with_goal(json!({}), ""))
 }
 
 /// Returns the reason why an input does not fit a workflow.

@@ -197,7 +197,11 @@ impl Job {
             }
         }
         if call.is_agent() {
-            return self.spawn(open, step, &call).map(|work| Decision::Spawn(Box::new(work)));
+            let work = self.spawn(open, step, &call)?;
+            return match open.callee_misfit(&work) {
+                Some(why) => call.to_refuse(&submission, step.id(), why).map(Decision::Call),
+                None => Some(Decision::Spawn(Box::new(work))),
+            };
         }
         call.to_send(&submission, step.id()).map(Decision::Call)
     }

@@ -1,5 +1,6 @@
 //! The steps of a workflow's visits, and the consequences of its end.
 
+use agents::workflow::schema;
 use jiff::Timestamp;
 use proto::{
     agent::Agent,
@@ -23,6 +24,7 @@ use crate::{
     nodes::{Inquiry, Sleep, VisitRules},
     state::{ActiveJob, Graph},
     step::{Exec, StepRun},
+    text::Text,
 };
 
 impl ActiveJob {
@@ -106,6 +108,15 @@ impl ActiveJob {
         let run = WorkflowRun::clone(callee.workflow.as_deref()?);
         let input = run.definition.with_goal(run.input, &spawn.goal);
         Some(WorkflowRun { input, ..run })
+    }
+
+    /// Returns the reason why the goal of a child does not fit the workflow that its agent has, or
+    /// `None` if it fits.
+    pub(crate) fn callee_misfit(&self, spawn: &SpawnWork) -> Option<String> {
+        let run = self.callee_run(spawn).filter(|_| spawn.workflow.is_none())?;
+        let why = schema::misfit(run.definition.input.as_ref()?, &run.input)?;
+        let workflow = &run.definition.name.as_str();
+        Some(Text::InputMisfit { workflow, why: &why }.text(self.language()))
     }
 
     /// Returns the policies of the job that runs a sub-workflow: those of this job, within the

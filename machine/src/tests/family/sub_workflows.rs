@@ -123,12 +123,12 @@ fn a_rollback_runs_the_sub_workflow_again() {
     assert_eq!(got(&mut kin), json!(2));
 }
 
-#[test]
-fn a_sub_agent_with_a_workflow_runs_it_with_its_task_as_the_goal() {
+/// A job whose plan hands a task to a sub-agent with a workflow that takes such a goal.
+fn greeting(goal: &Value) -> Kin {
     let greet = definition(
         "greet",
         json!({
-            "input": {"type": "object", "properties": {"goal": {"type": "string"}}},
+            "input": {"type": "object", "properties": {"goal": goal}},
             "output": {"said": "{{ input.goal }}"},
             "start": "go",
             "nodes": {"go": {"work": {"type": "set"}, "next": [{"to": "end"}]}},
@@ -146,9 +146,23 @@ fn a_sub_agent_with_a_workflow_runs_it_with_its_task_as_the_goal() {
     kin.run();
     kin.root().reply(1, proto::fact::PlanReply::Plan { plan: handing("a:helper") });
     kin.run();
+    kin
+}
+
+#[test]
+fn a_sub_agent_with_a_workflow_runs_it_with_its_task_as_the_goal() {
+    let mut kin = greeting(&json!({"type": "string"}));
     let child = kin.child("g0.r0.a", 1).view();
     assert_eq!(child.graph.as_ref().unwrap().name.as_str(), "greet");
     let Some(Outcome::Completed { value, .. }) = child.outcome else { panic!("{child:?}") };
     assert_eq!(value, json!({"said": "do a\n\nContext:\nall there is"}));
     assert_eq!(kin.root().states(), "a:completed");
+}
+
+#[test]
+fn a_task_that_does_not_fit_the_workflow_of_a_sub_agent_fails_and_begins_no_job() {
+    let mut kin = greeting(&json!({"type": "string", "maxLength": 3}));
+    assert_eq!((kin.submitted, kin.root().states().as_str()), (0, "a:failed"));
+    let Outcome::Failed { message, .. } = kin.root().outcome() else { panic!("it does not fail") };
+    assert!(message.contains("does not fit the workflow greet"), "{message}");
 }
