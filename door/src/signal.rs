@@ -230,22 +230,21 @@ impl Door {
         until: Instant,
     ) -> Result<(), Failure> {
         let Signal::EditGraph { base, run, .. } = signal else { return Ok(()) };
-        let is_over = |job: &Job| job.outcome().is_some() || !job.has_requested_edit();
+        let is_over = |job: &Job| {
+            job.outcome().is_some() || job.poison().is_some() || !job.has_requested_edit()
+        };
         if !self.follow(job, (signal, seq), until, is_over).await? {
             let id = job.id();
             let failure = Failure::about(Code::Timeout, "job", Text::GraphWaits { job: id });
             return Err(failure.next(Text::SeeState { job: id }));
         }
-        match job.workflow() {
-            Some((_, revision)) if revision > *base => Ok(()),
-            Some(_) | None => {
-                open(job, signal)?;
-                workflow::check_edit(job, *base, run)?;
-                // The paths had no place in the new graph for a moment.
-                let job = job.id();
-                Err(Failure::of(Code::Stale, Text::GraphLapsed { job }))
-            }
+        if job.took_up_edit(seq) {
+            return Ok(());
         }
+        open(job, signal)?;
+        workflow::check_edit(job, *base, run)?;
+        // A path had no place in the new graph for a moment, or a rollback dropped the edit.
+        Err(Failure::of(Code::Stale, Text::GraphLapsed { job: job.id() }))
     }
 
     /// Follows the job until it has the signal and `is_over`, and returns `false` if the wait is over
@@ -268,7 +267,13 @@ impl Door {
             if entries.is_empty() {
                 return Ok(false);
             }
-            self.catch_up(job, &entries, signal).await?;
+            // Later records of the same burst may change what `is_over` looks at.
+            for entry in &entries {
+                self.catch_up(job, std::slice::from_ref(entry), signal).await?;
+                if is_over(job) && job.seq() >= signal.1 {
+                    return Ok(true);
+                }
+            }
         }
         Ok(true)
     }
@@ -284,7 +289,7 @@ impl Door {
         let heard = entries.partition_point(|entry| entry.seq < seq);
         let (before, after) = entries.split_at(heard);
         fold::more(&*self.broker.log, job, before).await?;
-        if job.seq() < seq {
+        if after.first().is_some_and(|entry| entry.seq == seq) {
             open(job, signal)?;
             counts(job, signal)?;
         }

@@ -292,7 +292,10 @@ impl ActiveJob {
 
 fn agree(call: &mut Call, job: &JobId, answer: &Answer) {
     match answer.decision {
-        Verdict::Approve => call.agreement = Agreement::Given(call.digest(job)),
+        Verdict::Approve => {
+            call.agreement = Agreement::Given(call.digest(job));
+            call.remembered = None;
+        }
         Verdict::Reject | Verdict::Respond | Verdict::Edit => {
             call.end = Some(CallEnd::Refused(answer.text.clone().unwrap_or_default()));
         }

@@ -157,7 +157,7 @@ impl Call {
             language: submission.language,
             idempotency_key: self.key.clone().unwrap_or_else(|| submission.key(&self.work)),
             approved,
-            remembered: self.remembered.clone(),
+            remembered: self.covered_by().cloned(),
             hosts: submission.hosts.cloned(),
             refused: None,
         })
@@ -221,10 +221,16 @@ impl Call {
         self.remembered = Some(ask.clone());
     }
 
+    /// Returns the question whose remembered approval covers the next attempt.
+    pub(super) fn covered_by(&self) -> Option<&AskId> {
+        let is_given = matches!(self.agreement, Agreement::Given(_));
+        self.remembered.as_ref().filter(|_| is_given)
+    }
+
     /// Takes back a remembered approval from a call that has not ended. Its attempt that is out goes
     /// on; the next one needs an approval of its own.
     pub(super) fn forget_remembered(&mut self) {
-        if self.end.is_none() && self.remembered.take().is_some() {
+        if self.end.is_none() && self.covered_by().is_some() {
             self.agreement = match self.binding.approval {
                 Approval::Never => Agreement::NotNeeded,
                 Approval::Always => Agreement::Wanted,

@@ -400,8 +400,9 @@ impl ActiveJob {
         if let Some((call, _)) = self.execution.call_mut(|call| call.work == work.work) {
             // The registry knows what a tool reads, also where the plan is older than the mark.
             call.binding.untrusted |= work.untrusted;
-            if let Some(ask) = remembered {
-                call.approve_as_remembered(job, ask);
+            match remembered {
+                Some(ask) => call.approve_as_remembered(job, ask),
+                None => call.remembered = None,
             }
             if let Some(error) = work.refused.as_ref().filter(|_| sent) {
                 call.broke(error.clone(), at.time);
@@ -415,8 +416,9 @@ impl ActiveJob {
         let remembered = work.remembered.as_ref().filter(|ask| self.approvals.has(ask));
         if let Some((call, _)) = self.execution.call_mut(|call| call.work == work.work) {
             call.asks_below = false;
-            if let Some(ask) = remembered {
-                call.approve_as_remembered(job, ask);
+            match remembered {
+                Some(ask) => call.approve_as_remembered(job, ask),
+                None => call.remembered = None,
             }
         }
         self.sent_unit(at, &work.work, work.attempt, None)

@@ -9,7 +9,7 @@ use proto::{
     lang::Language,
     output::OutputSchema,
     retry::RetryPolicy,
-    workflow::EventName,
+    workflow::{EventName, WorkKind},
 };
 use serde_json::Value;
 
@@ -18,6 +18,8 @@ use super::{asking::QuestionRequest, text::Text};
 /// The settings of a visit that differ from those of the job's agent.
 #[derive(Debug, Clone, Default)]
 pub(super) struct VisitRules {
+    /// Type of the node when it was entered.
+    pub(super) kind: Option<WorkKind>,
     /// Retries after transient errors; those of the agent when absent.
     pub(super) retry: Option<RetryPolicy>,
     /// System prompt of a model turn.

@@ -10,6 +10,7 @@ use proto::{
     id::JobId,
     job::Outcome,
     message::Usage,
+    workflow::WorkflowRun,
 };
 
 use super::{
@@ -131,27 +132,30 @@ impl Job {
             depth: open.family.depth().saturating_add(1),
         };
         let callees = open.family.callees();
-        let submitted = Submitted {
-            goal: spawn.goal.clone(),
-            agent: spawn.agent.clone(),
-            language: spawn.language,
-            language_detected: false,
-            digest: digest::of_bytes(spawn.child.as_str().as_bytes()),
-            by: None,
-            conversation: None,
-            parent: Some(parent),
-            agents: callees.map(|all| family::reachable(&spawn.agent, all)).unwrap_or_default(),
-            forked: None,
-            plan: None,
-            workflow: match &spawn.workflow {
-                Some(sub) => open.sub_run(sub),
-                None => open.callee_run(spawn),
-            }
-            .map(Box::new),
-            files: open.brief.files.clone(),
-            labels: open.brief.labels.clone(),
-            rules: open.brief.rules,
-        };
+        let submitted =
+            Submitted {
+                goal: spawn.goal.clone(),
+                agent: spawn.agent.clone(),
+                language: spawn.language,
+                language_detected: false,
+                digest: digest::of_bytes(spawn.child.as_str().as_bytes()),
+                by: None,
+                conversation: None,
+                parent: Some(parent),
+                agents: callees.map(|all| family::reachable(&spawn.agent, all)).unwrap_or_default(),
+                forked: None,
+                plan: None,
+                workflow: match &spawn.workflow {
+                    Some(sub) => Some(open.sub_run(sub).unwrap_or_else(|| {
+                        WorkflowRun::gone(sub.workflow.clone(), sub.input.clone())
+                    })),
+                    None => open.callee_run(spawn),
+                }
+                .map(Box::new),
+                files: open.brief.files.clone(),
+                labels: open.brief.labels.clone(),
+                rules: open.brief.rules,
+            };
         let message = Text::IdTaken { id: &spawn.child }.text(open.language());
         let reason = proto::job::FailReason::StepFailed;
         let outcome = Outcome::Failed { reason, message, results: serde_json::Value::Null };
@@ -207,7 +211,7 @@ impl Job {
             goal,
             language,
             workflow: call.workflow.as_deref().cloned(),
-            remembered: call.remembered.clone(),
+            remembered: call.covered_by().cloned(),
         })
     }
 }

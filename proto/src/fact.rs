@@ -243,8 +243,9 @@ pub enum Signal {
         #[serde(default, skip_serializing_if = "crate::is_default")]
         data: Value,
     },
-    /// Replaces the graph of the job's workflow. The signal counts only when `base` edits count
-    /// before it, and when every path of the job has its place in the new graph.
+    /// Replaces the graph of the job's workflow, with the next decision of its supervisor. The signal
+    /// counts only when the graph is at revision `base`, and when every path of the job has its place
+    /// in the new graph.
     EditGraph {
         /// Revision of the graph that the sender saw.
         #[serde(default, skip_serializing_if = "crate::is_default")]

@@ -168,6 +168,12 @@ impl People {
                 DoorReply::Refused(Code::JobEnded, _) => return,
                 // No unit of work waits for an operator any more.
                 DoorReply::Refused(Code::NotFound, _) if signal == Signal::Retry => return,
+                // The node that waited for the event is gone.
+                DoorReply::Refused(Code::InvalidRequest, _)
+                    if matches!(signal, Signal::Event { .. }) && self.is_edited(job).await =>
+                {
+                    return;
+                }
                 DoorReply::Refused(code, why) => {
                     let what = format!("{signal:?} to {job} was refused: {code}: {why}");
                     return self.lock().complaints.push(what);

@@ -1,6 +1,6 @@
 //! The places at which a workflow goes on, in their order.
 
-use proto::workflow::{NodeId, Path, Visit, Work};
+use proto::workflow::{NodeId, Path, Paths, Visit, Work};
 
 use crate::{
     nodes::VisitEnd,
@@ -14,6 +14,8 @@ pub(super) enum Due {
     Left(Path, Visit, VisitEnd),
     Arrived(Path),
     Item(Visit, u32),
+    /// A split whose join has what it waits for, or can no longer have it. An edit can do that.
+    Joined(Visit),
 }
 
 /// A visit that waits for an event.
@@ -76,9 +78,14 @@ fn on_its_way(graph: &Graph, path: &Path) -> Option<Due> {
         TokenAt::Split(split) => {
             let inner = |slot| Path::Of { split: split.visit.clone(), slot };
             let inner = (0..split.begun).find_map(|slot| on_its_way(graph, &inner(slot)));
-            inner.or_else(|| next_item(graph, split))
+            inner.or_else(|| joined(graph, split)).or_else(|| next_item(graph, split))
         }
     }
+}
+
+fn joined(graph: &Graph, split: &Split) -> Option<Due> {
+    let join = graph.node(&split.visit.node)?.work.paths().map(Paths::join)?;
+    split.is_settled(join).then(|| Due::Joined(split.visit.clone()))
 }
 
 fn next_item(graph: &Graph, split: &Split) -> Option<Due> {

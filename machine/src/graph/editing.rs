@@ -37,6 +37,13 @@ impl Job {
         graph.is_some_and(|graph| graph.requested_edit().is_some())
     }
 
+    /// Returns `true` if the edit of this signal came into force, and no later one was decided on.
+    #[must_use]
+    pub fn took_up_edit(&self, signal: Seq) -> bool {
+        let graph = self.open.as_ref().and_then(|open| open.graph.as_deref());
+        graph.is_some_and(|graph| graph.took_up(signal))
+    }
+
     /// Returns the workflow of the job as it is now, with the number of changes of the graph, or `None`
     /// for a job without one.
     #[must_use]

@@ -66,11 +66,11 @@ impl Planner<'_> {
         let Some(split) = self.graph.split(visit) else { return Ok(()) };
         let Some(join) = node.work.paths().map(Paths::join) else { return Ok(()) };
         let needed = join.needed(usize::try_from(split.paths).unwrap_or(usize::MAX));
-        let good = split.succeeded();
-        let is_met = good >= needed;
-        if !is_met && good.saturating_add(split.open()) >= needed {
+        if !split.is_settled(join) {
             return Ok(());
         }
+        let good = split.succeeded();
+        let is_met = good >= needed;
         let error = split.first_error().map(str::to_owned);
         let error = match (is_met, error) {
             (true, _) => self.collected_fit(split).err(),

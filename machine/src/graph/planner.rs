@@ -81,6 +81,7 @@ impl<'a> Planner<'a> {
                 Some(Due::Left(path, visit, end)) => self.leave(&path, &visit, end),
                 Some(Due::Arrived(path)) => self.arrive(&path, None, None),
                 Some(Due::Item(visit, slot)) => self.begin_item(&visit, slot),
+                Some(Due::Joined(visit)) => self.settle_join(&visit, &self.node(&visit)),
                 None => match self.next_event() {
                     Some(Heard::Event(it, number)) => self.receive(&it, number, Ok(())),
                     Some(Heard::Unmatched(it, number, error)) => {

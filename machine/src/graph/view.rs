@@ -10,7 +10,7 @@ use proto::{
     step::StepState,
     workflow::{
         EdgeKind, Expression, GraphEdge, GraphNode, NodeId, NodeView, Path, Paths, Place, Region,
-        SHOWN_BYTES_MAX, Visit, VisitView, Work, Workflow, WorkflowGraph, WorkflowName,
+        SHOWN_BYTES_MAX, Visit, VisitView, WorkKind, Workflow, WorkflowGraph, WorkflowName,
         WorkflowView, shown,
     },
 };
@@ -195,7 +195,6 @@ impl<'a> Told<'a> {
 
     fn visit(&self, one: &Visited) -> VisitView {
         let step = self.step(one);
-        let node = self.definition.nodes.get(&one.visit.node);
         let (to, when) = self.way(one).map_or((None, None), |(to, _, when)| (Some(to), when));
         let failed = step.filter(|step| step.state == StepState::Failed);
         let error = one.error().or_else(|| failed.and_then(|step| step.response.as_deref()));
@@ -207,7 +206,7 @@ impl<'a> Told<'a> {
             visit: one.visit.clone(),
             path: one.path.clone(),
             state: self.state(one),
-            input: node.zip(step).map(|(node, step)| input(&node.work, step)).unwrap_or_default(),
+            input: step.map(input).unwrap_or_default(),
             output: shown(&output, SHOWN_BYTES_MAX),
             error: error.map(str::to_owned),
             writes: one.writes.clone(),
@@ -289,28 +288,30 @@ fn fields<'v, K: ToString>(values: impl Iterator<Item = (K, &'v Value)>) -> Valu
     Value::Object(shown.collect::<Map<_, _>>())
 }
 
-/// Returns the values that a node was entered with, as its step has them.
-fn input(work: &Work, step: &StepRun) -> Value {
+/// Returns the values that a visit was entered with, as its step has them. Its node may have another
+/// type by now.
+fn input(step: &StepRun) -> Value {
     let text = || Value::from(step.step.description.as_str());
     let one = |key: &str| vec![(key.to_owned(), text())];
-    let values = match work {
-        Work::Model(_) => {
+    let Some(kind) = step.rules.as_deref().and_then(|rules| rules.kind) else { return Value::Null };
+    let values = match kind {
+        WorkKind::Model => {
             let system = step.rules.as_deref().and_then(|rules| rules.system.clone());
             let system = system.map(|system| ("system".to_owned(), system.into()));
             one("prompt").into_iter().chain(system).collect()
         }
-        Work::Tool(_) => match &step.step.action {
+        WorkKind::Tool => match &step.step.action {
             Action::Tool { args, .. } => vec![("args".to_owned(), args.clone())],
             Action::Agent => Vec::new(),
         },
-        Work::Agent(_) => match &step.step.action {
+        WorkKind::Agent => match &step.step.action {
             Action::Tool { args, .. } => vec![("task".to_owned(), args["goal"].clone())],
             Action::Agent => one("task"),
         },
-        Work::Human(_) => one("ask"),
-        Work::Wait(_) => one("until"),
-        Work::Event(_) => one("event"),
-        Work::Branch {} | Work::Parallel(_) | Work::Map(_) | Work::Set {} | Work::End(_) => {
+        WorkKind::Human => one("ask"),
+        WorkKind::Wait => one("until"),
+        WorkKind::Event => one("event"),
+        WorkKind::Branch | WorkKind::Parallel | WorkKind::Map | WorkKind::Set | WorkKind::End => {
             return Value::Null;
         }
     };

@@ -233,7 +233,8 @@ fn as_tool(name: &str, language: Language) -> Option<ToolSpec> {
 }
 
 fn rules_of(node: &Node, work: &Entered) -> VisitRules {
-    let rules = VisitRules { retry: node.retry.clone(), ..VisitRules::default() };
+    let kind = Some(node.work.kind());
+    let rules = VisitRules { kind, retry: node.retry.clone(), ..VisitRules::default() };
     if let (Work::Model(model), Entered::Model { system, .. }) = (&node.work, work) {
         return VisitRules {
             system: system.clone(),

@@ -4,23 +4,26 @@
 //! chooses to a copy, so its next choice and the fold see the same place.
 
 mod editing;
+mod request;
+mod split;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
-use proto::workflow::{
-    EVENTS_MAX, Entered, EventName, Key, MAPS_DEEP_MAX, Move, Node, NodeId, Path, Paths, Target,
-    Visit, Work, WorkKind, WorkflowEnd, WorkflowRun, apply,
+use proto::{
+    id::Seq,
+    workflow::{
+        EVENTS_MAX, Entered, EventName, Key, MAPS_DEEP_MAX, Move, Node, NodeId, Path, Paths,
+        Target, Visit, Work, WorkKind, WorkflowEnd, WorkflowRun, apply,
+    },
 };
 use serde_json::{Value, json};
 
 pub use self::editing::EditRefusal;
-pub(crate) use self::editing::{EditRequest, EditWords};
-
-/// The state of a workflow, by key.
-pub(crate) type State = BTreeMap<Key, Value>;
+use self::split::Arrival;
+pub(crate) use self::{
+    request::{EditRequest, EditWords},
+    split::{Split, State},
+};
 
 /// A move that cannot follow the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +49,8 @@ pub(crate) struct Graph {
     requested: Option<Arc<EditRequest>>,
     /// Newest edit that is in force.
     newest_edit: Option<Arc<EditRequest>>,
+    /// Signal of the newest edit that was decided on, and `true` if the edit came into force.
+    decided_edit: Option<(Seq, bool)>,
     end: Option<WorkflowEnd>,
 }
 
@@ -84,62 +89,6 @@ pub(crate) enum TokenAt {
     End,
 }
 
-/// The paths of a parallel or map node.
-#[derive(Debug, Clone)]
-pub(crate) struct Split {
-    pub(crate) visit: Visit,
-    /// Number of the paths.
-    pub(crate) paths: u32,
-    /// Items of a map.
-    items: Arc<[Value]>,
-    /// State at the beginning of the split, which the items of a map see.
-    state: Arc<State>,
-    /// Number of the paths that have begun.
-    pub(crate) begun: u32,
-    /// Paths that ended, by number.
-    over: BTreeMap<u32, Arrival>,
-}
-
-/// The end of a path at its join.
-#[derive(Debug, Clone)]
-struct Arrival {
-    error: Option<String>,
-    collected: BTreeMap<Key, Value>,
-}
-
-impl Split {
-    /// Returns the number of paths that succeeded.
-    pub(crate) fn succeeded(&self) -> usize {
-        self.over.values().filter(|arrival| arrival.error.is_none()).count()
-    }
-
-    /// Returns the number of paths that have not ended.
-    pub(crate) fn open(&self) -> usize {
-        usize::try_from(self.paths).unwrap_or(usize::MAX).saturating_sub(self.over.len())
-    }
-
-    /// Returns the number of paths that have begun and not ended.
-    pub(crate) fn running(&self) -> usize {
-        usize::try_from(self.begun).unwrap_or(usize::MAX).saturating_sub(self.over.len())
-    }
-
-    /// Returns the error of the first path that failed.
-    pub(crate) fn first_error(&self) -> Option<&str> {
-        self.over.values().find_map(|arrival| arrival.error.as_deref())
-    }
-
-    /// Returns the keys of the collected values.
-    pub(crate) fn collected_keys(&self) -> BTreeSet<&Key> {
-        self.collected().map(|(key, _)| key).collect()
-    }
-
-    /// Returns the collected values in the order of the items.
-    fn collected(&self) -> impl Iterator<Item = (&Key, &Value)> {
-        let good = self.over.values().filter(|arrival| arrival.error.is_none());
-        good.flat_map(|arrival| &arrival.collected)
-    }
-}
-
 impl Graph {
     /// The place before the first move: one path before `start`.
     pub(crate) fn new(run: Arc<WorkflowRun>) -> Self {
@@ -159,6 +108,7 @@ impl Graph {
             revision: 0,
             requested: None,
             newest_edit: None,
+            decided_edit: None,
             end: None,
         }
     }

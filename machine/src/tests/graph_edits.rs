@@ -327,17 +327,19 @@ fn a_paused_job_is_edited_and_a_second_edit_waits_for_the_first() {
     refolds(&p);
 }
 
+/// Returns the changes that the events after a record tell of.
+fn told(p: &Play, from: Seq) -> Vec<String> {
+    let events = events(p).into_iter().filter(move |event| event.id.seq > from);
+    let changes = events.filter_map(|event| match event.happened {
+        Happened::Interaction(InteractionEvent::Signaled { changes, .. }) => changes,
+        _ => None,
+    });
+    changes.map(|changes| changes.to_string()).collect()
+}
+
 #[test]
 fn an_event_tells_of_an_edit_when_it_comes_into_force() {
     let mut p = begin();
-    let told = |p: &Play, from: Seq| {
-        let events = events(p).into_iter().filter(move |event| event.id.seq > from);
-        let changes = events.filter_map(|event| match event.happened {
-            Happened::Interaction(InteractionEvent::Signaled { changes, .. }) => changes,
-            _ => None,
-        });
-        changes.map(|changes| changes.to_string()).collect::<Vec<_>>()
-    };
     let before = p.last();
     request(&mut p, 0, &with("nodes.first.next", json!([{"to": "last"}])));
     assert_eq!(told(&p, before), [""; 0]);
@@ -346,6 +348,31 @@ fn an_event_tells_of_an_edit_when_it_comes_into_force() {
     let before = p.last();
     edit(&mut p, 0, &with("nodes.first.next", json!([{"to": "end"}])));
     assert_eq!(told(&p, before), [""; 0], "an edit that does not count is no event");
+}
+
+#[test]
+fn a_fork_has_the_graph_of_its_source_and_tells_its_own_edits_alone() {
+    let mut p = begin();
+    edit(&mut p, 0, &with("nodes.first.next", json!([{"to": "last"}])));
+    request(&mut p, 1, &graph());
+    let mut fork = super::forking::fork(&p, p.last());
+    assert!(!fork.job.has_requested_edit());
+    assert_eq!((fork.job.workflow().unwrap().1, told(&fork, Seq(0))), (1, vec![]));
+    edit(&mut fork, 1, &with("nodes.first.next", json!([{"to": "end"}])));
+    assert_eq!(told(&fork, Seq(0)), ["~first"]);
+    refolds(&fork);
+}
+
+#[test]
+fn a_join_that_an_edit_makes_easier_is_met_at_once() {
+    let mut p = begin();
+    p.answer_with("q1", Answer::respond(json!("yes")));
+    p.drive();
+    p.answer_with("q2", Answer::respond(json!("yes")));
+    p.drive();
+    edit(&mut p, 0, &with("nodes.both.work.join", json!({"at_least": 1})));
+    assert_eq!(said(&p), json!(["first", "other", "last"]));
+    refolds(&p);
 }
 
 #[test]

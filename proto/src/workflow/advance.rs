@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Expression, Key, NodeId, Target, Workflow, WorkflowName};
+use super::{Expression, Key, Limits, NodeId, Target, Workflow, WorkflowName};
 use crate::{
     id::{AgentName, Generation, StepId, ToolName},
     interaction::Field,
@@ -60,6 +60,27 @@ pub struct SubWorkflow {
 }
 
 impl WorkflowRun {
+    /// Returns a run that fails at its beginning: that of a child job whose workflow its parent no
+    /// longer has, because a rollback undid the edit that brought it.
+    ///
+    /// # Panics
+    /// Never panics: a word is an id.
+    #[must_use]
+    pub fn gone(name: WorkflowName, input: Value) -> Self {
+        let definition = Workflow {
+            name,
+            version: 1,
+            about: String::new(),
+            input: None,
+            state: BTreeMap::new(),
+            output: None,
+            limits: Limits::default(),
+            start: NodeId::new("gone").expect("a word is an id"),
+            nodes: BTreeMap::new(),
+        };
+        Self { definition, input, tools: BTreeMap::new(), workflows: BTreeMap::new() }
+    }
+
     /// Returns the run of a sub-workflow with this input, or `None` for an unknown name. It holds
     /// only the workflows that it runs itself, directly or through others.
     #[must_use]

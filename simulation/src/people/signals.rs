@@ -76,6 +76,12 @@ impl People {
         (!below.is_empty()).then(|| self.chance.pick(&below).clone())
     }
 
+    /// Returns `true` if the graph of a job was changed.
+    pub(super) async fn is_edited(&self, job: &JobId) -> bool {
+        let view = self.view(job).await;
+        view.is_some_and(|view| view["graph"]["revision"].as_u64().is_some_and(|it| it > 0))
+    }
+
     async fn view(&self, job: &JobId) -> Option<Value> {
         for _ in 0..LOOKS_MAX {
             match self.counter.ask(Verb::Get, &json!({ "job": job })).await {

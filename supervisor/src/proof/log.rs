@@ -260,7 +260,7 @@ impl Log {
             Decision::Note(Note::ChildTold { signal, .. }) => {
                 self.called_off |= *signal == Signal::Cancel;
             }
-            Decision::Note(Note::Advanced(advance)) => self.advanced(advance),
+            Decision::Note(Note::Advanced(advance)) if !is_fenced => self.advanced(advance),
             Decision::Finish(_) => {
                 let is_free = self.spawned.is_empty() || self.child_ended.is_some();
                 if !is_free && !self.called_off {

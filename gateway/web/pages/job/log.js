@@ -42,8 +42,8 @@ export function eventWords(e, fold) {
   return JSON.stringify(e);
 }
 
-/** What an edit changed in a graph, as the command line writes it. @param {{added?: string[], changed?: string[], removed?: string[], whole?: boolean}} changes */
-const changesWords = ({ added = [], changed = [], removed = [], whole }) => [...added.map((id) => `+${id}`), ...changed.map((id) => `~${id}`), ...removed.map((id) => `-${id}`), ...(whole ? ['~workflow'] : [])].join(' ');
+/** What an edit changed in a graph, as the command line writes it. @param {{added?: string[], changed?: string[], removed?: string[], whole?: boolean, workflows?: string[], tools?: string[]}} changes */
+const changesWords = ({ added = [], changed = [], removed = [], whole, workflows = [], tools = [] }) => [...added.map((id) => `+${id}`), ...changed.map((id) => `~${id}`), ...removed.map((id) => `-${id}`), ...(whole ? ['~workflow'] : []), ...workflows.map((id) => `~workflow:${id}`), ...tools.map((id) => `~tool:${id}`)].join(' ');
 
 /** What happened to a visit of a workflow's node. @param {any} e */
 function nodeWords(e) {

@@ -6,16 +6,15 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use proto::{
-    fact::Signaled,
     id::Seq,
     workflow::{
-        Agent, AgentTask, GraphChanges, Key, NodeId, Path, Region, StateSlot, Work, WorkflowName,
+        Agent, AgentTask, Key, NodeId, Path, Region, StateSlot, Work, Workflow, WorkflowName,
         WorkflowRun,
     },
 };
 use serde_json::Value;
 
-use super::{Graph, State, TokenAt};
+use super::{Graph, State, TokenAt, request::EditRequest};
 
 /// The reason why a graph cannot be replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,48 +58,6 @@ pub enum EditRefusal {
     },
 }
 
-/// An edit that a person requested. It comes into force with the supervisor's next decision.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct EditRequest {
-    /// Position of the signal.
-    pub(crate) seq: Seq,
-    /// Changes, the reason and the person.
-    pub(crate) said: EditWords,
-    run: Arc<WorkflowRun>,
-}
-
-/// The words about an edit.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct EditWords {
-    /// Word of the signal.
-    pub(crate) signal: &'static str,
-    pub(crate) changes: GraphChanges,
-    pub(crate) reason: Option<String>,
-    pub(crate) by: Option<String>,
-}
-
-impl EditRequest {
-    pub(crate) fn new(
-        seq: Seq,
-        signaled: &Signaled,
-        changes: &GraphChanges,
-        run: &WorkflowRun,
-    ) -> Self {
-        let Signaled { reason, by, .. } = signaled;
-        let said = EditWords {
-            signal: signaled.signal.word(),
-            changes: changes.clone(),
-            reason: reason.clone(),
-            by: by.clone(),
-        };
-        Self { seq, said, run: Arc::new(run.clone()) }
-    }
-
-    pub(crate) fn run(&self) -> &WorkflowRun {
-        &self.run
-    }
-}
-
 impl Graph {
     /// Returns the number of changes of the graph: edits that came into force, and rollbacks that
     /// undid some.
@@ -111,6 +68,12 @@ impl Graph {
     /// Returns the edit that is not in force yet.
     pub(crate) fn requested_edit(&self) -> Option<&EditRequest> {
         self.requested.as_deref()
+    }
+
+    /// Returns `true` if the edit of this signal was the newest one to be decided on, and came into
+    /// force.
+    pub(crate) fn took_up(&self, signal: Seq) -> bool {
+        self.decided_edit == Some((signal, true))
     }
 
     /// Returns the newest edit that is in force.
@@ -130,9 +93,10 @@ impl Graph {
         self.requested = Some(Arc::new(request));
     }
 
-    /// Drops the edit that is not in force yet.
-    pub(crate) fn drop_request(&mut self) {
-        self.requested = None;
+    /// Forgets who edited the graph, and drops the edit that is not in force yet. A fork keeps the
+    /// graph alone: the positions are those of another log.
+    pub(crate) fn forget_edits(&mut self) {
+        (self.requested, self.newest_edit, self.decided_edit) = (None, None, None);
     }
 
     /// Returns the reason why the graph cannot be replaced by that of `run`, or `None`.
@@ -173,20 +137,22 @@ impl Graph {
         let Some(request) = self.requested.take_if(|request| request.seq == signal) else {
             return false;
         };
-        if self.end.is_some() || self.misfit(&request.run).is_some() {
+        let fits = self.end.is_none() && self.misfit(request.run()).is_none();
+        self.decided_edit = Some((signal, fits));
+        if !fits {
             return true;
         }
-        let initial = request.run.definition.initial_state();
+        let initial = request.run().definition.initial_state();
         complete(&mut self.state, &initial);
         for token in self.paths.values_mut() {
             if let TokenAt::Split(split) = &mut token.at {
                 complete(&mut split.state, &initial);
             }
         }
-        let definition = &request.run.definition;
+        let definition = &request.run().definition;
         self.events.retain(|_, event| definition.awaits(&event.name));
         let input = self.run.input.clone();
-        self.run = Arc::new(WorkflowRun { input, ..WorkflowRun::clone(&request.run) });
+        self.run = Arc::new(WorkflowRun { input, ..WorkflowRun::clone(request.run()) });
         self.revision = self.revision.saturating_add(1);
         self.newest_edit = Some(request);
         true
@@ -253,14 +219,21 @@ fn is_same_task(
         (AgentTask::Here { .. }, AgentTask::Here { .. }) => true,
         (AgentTask::Named { agent: old, .. }, AgentTask::Named { agent: new, .. }) => old == new,
         (AgentTask::Workflow { workflow: old, .. }, AgentTask::Workflow { workflow: new, .. }) => {
-            let below = |run: &WorkflowRun, name| run.below(name, Value::Null);
-            old == new && below(of_old, old) == below(of_new, new)
+            old == new && definitions(of_old, old) == definitions(of_new, new)
         }
         (
             AgentTask::Here { .. } | AgentTask::Named { .. } | AgentTask::Workflow { .. },
             AgentTask::Here { .. } | AgentTask::Named { .. } | AgentTask::Workflow { .. },
         ) => false,
     }
+}
+
+/// Returns the definition of a workflow, and of those that it runs.
+fn definitions(run: &WorkflowRun, name: &WorkflowName) -> Option<BTreeMap<WorkflowName, Workflow>> {
+    let below = run.below(name, Value::Null)?;
+    let own = (name.clone(), below.definition);
+    let others = below.workflows.into_iter().map(|(name, sub)| (name, sub.definition));
+    Some(others.chain([own]).collect())
 }
 
 /// Adds the values of the keys that a state lacks.

@@ -129,7 +129,8 @@ impl Script {
             let family = Family::Do(decision.kind(), decision.pool());
             let entry = self::entry(at, time, job, family, record);
             let attempt = decision.unit();
-            let label = testing::label(&decision);
+            // A note may be repeated after a rollback.
+            let label = format!("{} {}", decision.generation(), testing::label(&decision));
             return Written {
                 saying,
                 entry,
