@@ -74,7 +74,6 @@ fn every_scenario_runs_and_has_its_figures() {
         "/failover/killed/most_s",
         "/failover/joined/most_s",
         "/failover/left/most_s",
-        "/http/kib_per_reader/0",
         "/http/rates/0/http_ms/1",
         "/http/lists/0/p50_ms",
         "/http/throughput/1/jobs_per_s/median",
@@ -84,6 +83,9 @@ fn every_scenario_runs_and_has_its_figures() {
     ] {
         positive(pointer);
     }
+    // Twenty readers may take less than what the process gives back meanwhile.
+    let memory = figures.pointer("/http/kib_per_reader/0");
+    assert!(memory.is_some_and(Value::is_f64), "{memory:?}");
     // Where there is no browser, its figures are missing; in CI there is one.
     if figures["http"]["pages"].is_object() {
         for figure in ["first_paint_ms", "usable_ms", "open_ms", "layout_ms"] {
