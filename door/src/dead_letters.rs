@@ -14,7 +14,7 @@ use runtime::service::{Answers, Asked};
 
 use super::{
     Door, fold,
-    index::Selection,
+    index::{Selected, Selection},
     list::{Submissions, ended},
 };
 
@@ -57,12 +57,12 @@ impl Answers<Dead> for Door {
 /// Returns the dead letters of the selected jobs.
 async fn among(
     log: &dyn Reader,
-    mut open: Vec<JobId>,
+    mut open: Vec<Selected>,
     limit: usize,
 ) -> Result<DeadLetters, Failure> {
     let mut more = open.len() > limits::LIST_LOOKED_AT_MAX;
     open.truncate(limits::LIST_LOOKED_AT_MAX);
-    let mut looks = stream::iter(open).map(|job| letters(log, job)).buffered(AT_A_TIME);
+    let mut looks = stream::iter(open).map(|one| letters(log, one.job)).buffered(AT_A_TIME);
     let mut found = Vec::new();
     while let Some(some) = looks.try_next().await? {
         found.extend(some);

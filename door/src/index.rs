@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use broker::log::{Log, LogError, Milestone, Passed};
+use broker::log::{Log, LogError, Milestone, Passed, ShardState};
 use futures::{StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
 use proto::{
@@ -31,6 +31,10 @@ pub(crate) const JOBS_MAX: usize = 1_000_000;
 
 /// Time for which counts use the index without reading it again.
 const FRESH_FOR: Duration = Duration::from_secs(600);
+
+/// Time after which the milestones of a shard that has not changed are read again: a replica may have
+/// been behind.
+const READ_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 /// Longest time that a list waits for the index. Another way to list costs the broker more.
 const READ_WITHIN: Duration = Duration::from_secs(2);
@@ -66,7 +70,8 @@ type Place = (Timestamp, Shard, Seq);
 /// The jobs of the index.
 #[derive(Debug, Default)]
 pub(super) struct Jobs {
-    passed: BTreeMap<Shard, Passed>,
+    /// Positions of each shard, with the time at which its milestones were read.
+    passed: BTreeMap<Shard, (Passed, Instant)>,
     known: HashMap<JobId, Known>,
     order: BTreeMap<Place, JobId>,
     /// Names of agents, so that headlines share them.
@@ -101,7 +106,7 @@ impl Index {
         selection: Selection<'_>,
         cursor: Option<&JobId>,
         limit: usize,
-    ) -> Result<Option<Vec<JobId>>, LogError> {
+    ) -> Result<Option<Vec<Selected>>, LogError> {
         let current = async {
             let mut jobs = self.0.jobs.lock().await;
             let caught_up = match jobs.is_too_large {
@@ -199,6 +204,15 @@ impl Index {
     }
 }
 
+/// A selected job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Selected {
+    /// The job.
+    pub(super) job: JobId,
+    /// State of its shard at the selection, if it is known.
+    pub(super) shard: Option<ShardState>,
+}
+
 /// The numbers of jobs in the index.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
@@ -271,7 +285,7 @@ impl Jobs {
         let all = log.subjects().all_shards().count();
         let mut at_a_time = if self.is_whole { all } else { SHARDS_AT_A_TIME };
         loop {
-            let passed = |shard| self.passed.get(&shard).copied().unwrap_or_default();
+            let passed = |shard| self.passed_of(shard);
             let places: Vec<_> =
                 log.subjects().all_shards().map(|shard| (shard, passed(shard))).collect();
             let pages = stream::iter(places).map(|(shard, passed)| async move {
@@ -294,7 +308,11 @@ impl Jobs {
                     return Ok(());
                 }
                 more |= page.more;
-                self.passed.insert(shard, page.passed);
+                let read_at = match self.passed.get(&shard) {
+                    Some((before, read_at)) if *before == page.passed => *read_at,
+                    _ => Instant::now(),
+                };
+                self.passed.insert(shard, (page.passed, read_at));
                 page.found.into_iter().for_each(|milestone| self.take(shard, milestone));
             }
             if self.known.len() > JOBS_MAX {
@@ -312,6 +330,16 @@ impl Jobs {
             }
             at_a_time = SHARDS_AT_A_TIME;
         }
+    }
+
+    /// Returns the positions from which the milestones of a shard are read.
+    fn passed_of(&self, shard: Shard) -> Passed {
+        let (passed, read_at) = match self.passed.get(&shard) {
+            Some(known) => *known,
+            None => return Passed::default(),
+        };
+        let state = passed.state.filter(|_| read_at.elapsed() < READ_AGAIN_AFTER);
+        Passed { state, ..passed }
     }
 
     /// Drops an index that was read some time ago. No record tells of a purge, so only another read
@@ -384,7 +412,7 @@ impl Jobs {
         selection: Selection<'_>,
         cursor: Option<&JobId>,
         limit: usize,
-    ) -> Option<Vec<JobId>> {
+    ) -> Option<Vec<Selected>> {
         let upto = match cursor {
             Some(cursor) => Some(self.known.get(cursor)?.place),
             None => None,
@@ -394,14 +422,19 @@ impl Jobs {
             None => self.order.range(..),
         };
         let is_selected =
-            |job: &&JobId| self.known.get(*job).is_some_and(|known| selection.has(known));
+            |job: &JobId| self.known.get(job).is_some_and(|known| selection.has(known));
         let earliest = match selection {
             Selection::Matching(filter) => filter.since,
             Selection::Open => None,
         };
         let rest =
             rest.rev().take_while(|(place, _)| earliest.is_none_or(|since| since <= place.0));
-        Some(rest.map(|(_, job)| job).filter(is_selected).take(limit).cloned().collect())
+        let chosen = rest.filter(|(_, job)| is_selected(job)).take(limit);
+        let selected = chosen.map(|((_, shard, _), job)| {
+            let shard = self.passed.get(shard).and_then(|(passed, _)| passed.state);
+            Selected { job: job.clone(), shard }
+        });
+        Some(selected.collect())
     }
 }
 

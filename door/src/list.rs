@@ -21,7 +21,12 @@ use runtime::{
     service::{Answers, Asked},
 };
 
-use super::{Door, index::Selection, row, surroundings::Observer};
+use super::{
+    Door,
+    index::{Selected, Selection},
+    row,
+    surroundings::Observer,
+};
 
 /// Default limit on jobs.
 const USUAL: u32 = 50;
@@ -102,7 +107,7 @@ async fn of_conversation(
 /// Returns those of the selected jobs that match, and the jobs that were purged.
 async fn selected(
     observer: &Observer,
-    mut found: Vec<JobId>,
+    mut found: Vec<Selected>,
     filter: &Filter,
     limit: usize,
 ) -> Result<(Listed, Vec<JobId>), Failure> {
@@ -113,11 +118,11 @@ async fn selected(
     let mut reached = None;
     let mut found = found.into_iter();
     while jobs.len() < limit && found.len() > 0 {
-        let batch: Vec<JobId> = found.by_ref().take(limit - jobs.len()).collect();
-        next = batch.last().cloned();
-        let rows = batch.into_iter().map(|job| async {
-            let row = row::of_job(observer, job.clone()).await?;
-            Ok::<_, Failure>((job, row))
+        let batch: Vec<Selected> = found.by_ref().take(limit - jobs.len()).collect();
+        next = batch.last().map(|last| last.job.clone());
+        let rows = batch.into_iter().map(|selected| async {
+            let job = selected.job.clone();
+            Ok::<_, Failure>((job, row::of_selected(observer, selected).await?))
         });
         let mut rows = stream::iter(rows).buffered(AT_A_TIME);
         while let Some((job, row)) = rows.try_next().await? {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use broker::log::Latest;
+use broker::log::{Latest, ShardState};
 use machine::costs::Costs;
 use proto::{
     entry::Entry,
@@ -15,16 +15,27 @@ use proto::{
 };
 use quick_cache::sync::Cache;
 
-use super::{folds::Found, surroundings::Observer};
+use super::{folds::Found, index::Selected, surroundings::Observer};
 
 /// Largest number of rows in memory, one to two kilobytes each.
 const ROWS_MAX: usize = 4_096;
 
-/// Rows of ended jobs with their costs, and the last record that each is made of. The log decides whether a row
-/// still holds: it does until another record follows. Rows of other jobs also depend on time and
-/// processes, so they are not kept. Clones share the memory.
+/// Rows of ended jobs with their costs. The log decides whether a row still holds: it does until
+/// another record of the job follows. Rows of other jobs also depend on time and processes, so they
+/// are not kept. Clones share the memory.
 #[derive(Debug, Clone)]
-pub(super) struct Rows(Arc<Cache<JobId, (Latest, Row)>>);
+pub(super) struct Rows(Arc<Cache<JobId, Kept>>);
+
+/// A row in memory.
+#[derive(Debug, Clone)]
+struct Kept {
+    row: Row,
+    /// The last record that the row is made of.
+    made_of: Latest,
+    /// State of the shard when the row was last known to hold. While it is the same, nothing was
+    /// stored or purged.
+    shard: Option<ShardState>,
+}
 
 /// The row of a job, and its cost by model and tool.
 type Row = (JobSummary, Arc<Costs>);
@@ -37,12 +48,23 @@ impl Default for Rows {
 
 /// Returns the row of one job, or `None` if it was never stored or was purged.
 pub(super) async fn of_job(observer: &Observer, job: JobId) -> Result<Option<JobSummary>, Failure> {
-    Ok(with_costs(observer, job).await?.map(|(row, _)| row))
+    of_selected(observer, Selected { job, shard: None }).await
 }
 
-/// Returns the row of one job with its costs, or `None` if it was never stored or was purged.
-pub(super) async fn with_costs(observer: &Observer, job: JobId) -> Result<Option<Row>, Failure> {
-    of(observer, job, None).await
+/// Returns the row of a selected job, or `None` if it was purged meanwhile.
+pub(super) async fn of_selected(
+    observer: &Observer,
+    selected: Selected,
+) -> Result<Option<JobSummary>, Failure> {
+    Ok(with_costs(observer, selected).await?.map(|(row, _)| row))
+}
+
+/// Returns the row of a selected job with its costs, or `None` if it was purged meanwhile.
+pub(super) async fn with_costs(
+    observer: &Observer,
+    Selected { job, shard }: Selected,
+) -> Result<Option<Row>, Failure> {
+    of(observer, job, shard, None).await
 }
 
 /// Returns the row of a submitted job, or `None` if it was purged meanwhile.
@@ -50,17 +72,23 @@ pub(super) async fn of_submission(
     observer: &Observer,
     submission: Entry,
 ) -> Result<Option<JobSummary>, Failure> {
-    Ok(of(observer, submission.job.clone(), Some(&submission)).await?.map(|(row, _)| row))
+    Ok(of(observer, submission.job.clone(), None, Some(&submission)).await?.map(|(row, _)| row))
 }
 
 async fn of(
     observer: &Observer,
     job: JobId,
+    shard: Option<ShardState>,
     submission: Option<&Entry>,
 ) -> Result<Option<Row>, Failure> {
     let rows = &observer.rows.0;
-    if let Some((made_of, row)) = rows.get(&job) {
-        if observer.log().latest(&job).await? == Some(made_of) {
+    if let Some(kept) = rows.get(&job) {
+        if shard.is_some() && kept.shard == shard {
+            return Ok(Some(kept.row));
+        }
+        if observer.log().latest(&job).await? == Some(kept.made_of) {
+            let row = kept.row.clone();
+            rows.insert(job, Kept { shard, ..kept });
             return Ok(Some(row));
         }
         rows.remove(&job);
@@ -82,7 +110,7 @@ async fn of(
         return Ok(row.map(|row| (row, Arc::default())));
     };
     if row.0.state.is_terminal() && row.0.why.is_none() {
-        rows.insert(job, (made_of, row.clone()));
+        rows.insert(job, Kept { row: row.clone(), made_of, shard });
     }
     Ok(Some(row))
 }

@@ -8,14 +8,18 @@ use machine::costs::Costs;
 use proto::{
     door::{DaySpent, Filter, GetUsage, JobSpent, NameSpent, UsageReport},
     error::Failure,
-    id::JobId,
     limits,
     spent::Spent,
     view::JobSummary,
 };
 use runtime::service::{Answers, Asked};
 
-use super::{Door, index::Selection, list::AT_A_TIME, row};
+use super::{
+    Door,
+    index::{Selected, Selection},
+    list::AT_A_TIME,
+    row,
+};
 
 impl Answers<GetUsage> for Door {
     async fn answer(&self, asked: Asked<'_, GetUsage>) -> Result<UsageReport, Failure> {
@@ -24,7 +28,7 @@ impl Answers<GetUsage> for Door {
         let usual = || self.clock.now().checked_sub(days).unwrap_or(Timestamp::MIN);
         let since = *filter.since.get_or_insert_with(usual);
         let (jobs, more) = self.within(&filter).await?;
-        let rows = jobs.into_iter().map(|job| row::with_costs(&self.observer, job));
+        let rows = jobs.into_iter().map(|selected| row::with_costs(&self.observer, selected));
         let mut rows = stream::iter(rows).buffered(AT_A_TIME);
         let (mut sums, mut reached) = (Sums::default(), None);
         while let Some(row) = rows.try_next().await? {
@@ -40,7 +44,7 @@ impl Answers<GetUsage> for Door {
 
 impl Door {
     /// Returns the jobs that may match, newest first, and whether there are further ones.
-    async fn within(&self, filter: &Filter) -> Result<(Vec<JobId>, bool), Failure> {
+    async fn within(&self, filter: &Filter) -> Result<(Vec<Selected>, bool), Failure> {
         let most = limits::LIST_LOOKED_AT_MAX;
         if filter.conversation.is_none() {
             let selection = Selection::Matching(filter);
@@ -51,10 +55,10 @@ impl Door {
                 return Ok((jobs, more));
             }
         }
-        let (mut jobs, mut after): (Vec<JobId>, _) = (Vec::new(), None);
+        let (mut jobs, mut after): (Vec<Selected>, _) = (Vec::new(), None);
         while jobs.len() < most {
             let page = self.page(filter, most - jobs.len(), after.as_ref()).await?;
-            jobs.extend(page.jobs.into_iter().map(|row| row.job));
+            jobs.extend(page.jobs.into_iter().map(|row| Selected { job: row.job, shard: None }));
             after = page.next;
             if !page.more || after.is_none() {
                 return Ok((jobs, page.more));

@@ -26,7 +26,7 @@ pub use self::{
     outbox::{OutboxState, Posted},
     progress::{Armed, Progress, Queue, Whereabouts},
     queues::{Depth, Feed, Queues},
-    reader::{Latest, Milestone, Milestones, Passed, Reader},
+    reader::{Latest, Milestone, Milestones, Passed, Reader, ShardState},
     writer::{CasOutcome, Submission, Writer},
 };
 

@@ -84,6 +84,16 @@ pub struct Latest {
     pub time: Timestamp,
 }
 
+/// The identity of a shard's contents: it changes with each record that is stored, and with each
+/// that is purged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShardState {
+    /// The last record that was stored.
+    pub last: Latest,
+    /// Number of records that are left.
+    pub records: u64,
+}
+
 /// Positions up to which the milestones of a shard were read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Passed {
@@ -91,6 +101,8 @@ pub struct Passed {
     pub door: Seq,
     /// Position of the last end.
     pub end: Seq,
+    /// State of the shard before its last milestones were read; `None` until then.
+    pub state: Option<ShardState>,
 }
 
 /// A page of milestones.

@@ -25,21 +25,29 @@ pub(super) async fn read(
     after: Passed,
 ) -> Result<Milestones, LogError> {
     let stream = log.subjects.stream(shard);
+    let state = match read::state(&log.link, &stream).await {
+        Ok(state) => state,
+        Err(error) => return Err(log.unread(&stream, error).await),
+    };
+    let none = |is_rewound| Milestones { found: vec![], passed: after, more: false, is_rewound };
+    if state.last.seq < after.door.max(after.end) {
+        return Ok(none(true));
+    }
+    if after.state == Some(state) {
+        return Ok(none(false));
+    }
     let facts = log.subjects.door_facts_in(shard);
     let ends = log.subjects.commands_in(shard, DecisionKind::Finish, &pools::nobody());
     // Ends first: an end without its submission would be an unknown job.
     let ends = page(log, &stream, &ends, after.end).await?;
     let facts = page(log, &stream, &facts, after.door).await?;
     let last = |page: &Page, before| page.messages.last().map_or(before, |message| message.seq);
-    let passed = Passed { door: last(&facts, after.door), end: last(&ends, after.end) };
     let more = facts.more || ends.more;
+    let (door, end) = (last(&facts, after.door), last(&ends, after.end));
+    let passed = Passed { door, end, state: (!more).then_some(state) };
     let all = facts.messages.iter().chain(&ends.messages);
     let found = all.filter_map(|message| milestone(log, message)).collect();
-    let is_rewound = match read::end(&log.link, &stream).await {
-        Ok(end) => end < passed.door.max(passed.end),
-        Err(error) => return Err(log.unread(&stream, error).await),
-    };
-    Ok(Milestones { found, passed, more, is_rewound })
+    Ok(Milestones { found, passed, more, is_rewound: false })
 }
 
 async fn page(log: &NatsLog, stream: &str, filter: &str, after: Seq) -> Result<Page, LogError> {

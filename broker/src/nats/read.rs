@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::link::{AskError, Link, Refusal};
+use crate::log::{Latest, ShardState};
 
 /// Number of messages of one page.
 const PAGE: usize = 500;
@@ -254,6 +255,23 @@ pub(super) async fn last_at_leader(
 /// Reads the position of the last message of a stream, removed ones included.
 pub(super) async fn end(link: &Link, stream: &str) -> Result<Seq, AskError> {
     Ok(Seq(bounds(link, stream).await?.1))
+}
+
+/// Reads the state of a stream, from the leader.
+pub(super) async fn state(link: &Link, stream: &str) -> Result<ShardState, AskError> {
+    #[derive(Deserialize)]
+    struct Info {
+        state: State,
+    }
+    #[derive(Deserialize)]
+    struct State {
+        last_seq: u64,
+        last_ts: Timestamp,
+        messages: u64,
+    }
+    let Info { state } = link.ask(&format!("STREAM.INFO.{stream}"), &json!({})).await?;
+    let last = Latest { seq: Seq(state.last_seq), time: state.last_ts };
+    Ok(ShardState { last, records: state.messages })
 }
 
 /// Reads the positions of the first and the last message of a stream.

@@ -1,5 +1,6 @@
 //! Tests of the index.
 
+use broker::log::Latest;
 use rstest::rstest;
 
 use super::*;
@@ -25,8 +26,8 @@ fn index(milestones: &[(&str, u64, milestone::Milestone)]) -> Jobs {
     jobs
 }
 
-fn names(jobs: Option<Vec<JobId>>) -> String {
-    let names: Vec<String> = jobs.unwrap().iter().map(JobId::to_string).collect();
+fn names(jobs: Option<Vec<Selected>>) -> String {
+    let names: Vec<String> = jobs.unwrap().iter().map(|one| one.job.to_string()).collect();
     names.join(" ")
 }
 
@@ -82,6 +83,19 @@ async fn counts_read_the_index_again_because_no_record_tells_of_a_purge() {
     jobs.drop_if_old();
     assert!(!jobs.is_whole);
     assert_eq!(jobs.count(&Filter::default()).certain, Counted::default());
+}
+
+#[tokio::test(start_paused = true)]
+async fn milestones_of_an_unchanged_shard_are_read_again_after_a_time_because_a_replica_may_be_behind()
+ {
+    let last = Latest { seq: Seq(7), time: Timestamp::UNIX_EPOCH };
+    let passed = Passed { door: Seq(5), end: Seq(7), state: Some(ShardState { last, records: 3 }) };
+    let mut jobs = Jobs::default();
+    assert_eq!(jobs.passed_of(Shard(0)), Passed::default());
+    jobs.passed.insert(Shard(0), (passed, Instant::now()));
+    assert_eq!(jobs.passed_of(Shard(0)), passed);
+    tokio::time::advance(READ_AGAIN_AFTER).await;
+    assert_eq!(jobs.passed_of(Shard(0)), Passed { state: None, ..passed });
 }
 
 #[test]
@@ -151,5 +165,6 @@ fn the_index_selects_and_counts_by_headlines(
     assert_eq!(counted.total(), certain);
     rest.retain(|it| *it != job("late"));
     rest.sort();
-    assert_eq!(names(Some(rest)), doubtful);
+    let rest: Vec<String> = rest.iter().map(JobId::to_string).collect();
+    assert_eq!(rest.join(" "), doubtful);
 }

@@ -20,8 +20,10 @@ use callboard_tests::{
 use client::Client;
 use operator::purge;
 use proto::{
+    door::{Filter, List},
     fact::{Fact, Signal, Source},
     id::{JobId, Seq},
+    job::JobState,
 };
 use runtime::telemetry::new_trace;
 use serde_json::{Value, json};
@@ -178,6 +180,19 @@ async fn what_has_ended_is_removed_and_nothing_else_beside_roles_that_work() {
     assert_eq!(load::unclean(&again), Vec::<String>::new());
     let report = load::proved(broker).await;
     assert_eq!(report.standing(operator::fsck::JobCondition::Parked), 1);
+
+    // A list that has shown a job lacks it at once, although no record tells of its purge.
+    let filter = Filter::of_states([JobState::Completed]);
+    let list = List { filter, ..List::default() };
+    let shown = async || {
+        let listed = client.call(&list).await.unwrap();
+        listed.jobs.into_iter().map(|row| row.job).collect::<BTreeSet<_>>()
+    };
+    let (before, again) = (shown().await, shown().await);
+    assert!(before == again && quick.iter().all(|job| before.contains(job)), "{before:?}");
+    broker.log.purge(&quick[0]).await.unwrap();
+    let left = before.into_iter().filter(|job| *job != quick[0]).collect();
+    assert_eq!(shown().await, left);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,4 +5,5 @@ mod crashes;
 mod door;
 mod installation;
 mod limits;
+mod milestones;
 mod trust;
