@@ -142,6 +142,7 @@ mod tests {
         message::Usage,
         step::StepState,
         view::{PlanView, StepView},
+        workflow::STEPS_MAX,
     };
 
     use super::*;
@@ -219,15 +220,46 @@ mod tests {
         }
     }
 
+    /// The graph of a job with the most visits, with long names and large values.
+    fn graph_of_most_visits() -> WorkflowGraph {
+        let (from, to) = (format!("node-{}", "a".repeat(25)), format!("next-{}", "b".repeat(25)));
+        let large = "描".repeat(2_000);
+        let visit = |n: u32| {
+            json!({
+                "visit": format!("{from}--1--{n}"), "path": format!("{to}--1/{n}"), "state": "completed",
+                "input": {"args": {"text": large}}, "output": {"text": large}, "error": large,
+                "writes": ["found"], "to": to, "when": "result.text == state.found",
+                "attempts": 2, "entered": "2026-01-01T00:00:00.123456789Z",
+                "ended": "2026-01-01T00:00:01.123456789Z",
+            })
+        };
+        serde_json::from_value(json!({
+            "job": "j", "seq": 1, "digest": "d", "input": {}, "state": {"found": large},
+            "definition": {"workflow": "w", "version": 1, "start": from, "nodes": {}},
+            "nodes": [], "edges": [], "visits": (0..STEPS_MAX).map(visit).collect::<Vec<_>>(),
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn the_graph_of_a_job_with_the_most_visits_fits_one_reply() {
+        let shown = graph(graph_of_most_visits()).unwrap();
+        assert!(bytes(&shown).unwrap().len() <= limits::REPLY_BYTES_MAX);
+        assert_eq!(shown.visits.len(), usize::try_from(STEPS_MAX).unwrap());
+        assert!(shown.visits[0].input["args"]["left_out"].is_object() || shown.visits[0].input["left_out"].is_object());
+    }
+
     #[test]
     fn a_job_of_any_size_fits_one_reply_and_says_what_is_missing() {
         let small = job(3, "short");
         assert_eq!(view(small.clone()).unwrap(), small);
         let most = "描".repeat(limits::DESCRIPTION_BYTES_MAX / 3);
-        let large = view(job(limits::PLAN_STEPS_MAX, &most)).unwrap();
+        // A workflow may have more visits than a plan has steps.
+        let visits = usize::try_from(STEPS_MAX).unwrap();
+        let large = view(job(visits, &most)).unwrap();
         assert!(bytes(&large).unwrap().len() <= limits::REPLY_BYTES_MAX);
         let steps = large.plan.unwrap().steps;
-        assert_eq!(steps.len(), limits::PLAN_STEPS_MAX);
+        assert_eq!(steps.len(), visits);
         assert!(steps[0].description.contains("characters cut"), "{}", steps[0].description);
         let Some(Outcome::Completed { results, .. }) = large.outcome else { panic!() };
         assert!(results["left_out"]["bytes"].as_u64() > Some(1_000_000));

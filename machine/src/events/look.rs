@@ -109,7 +109,7 @@ impl<'a> Look<'a> {
         open.visits.trail().filter_map(move |(one, visited)| {
             let node = graph?.node(&visited.visit.node)?;
             let has_ended = matches!(one, Trail::Ended(_));
-            let step = open.execution.newest(&visited.visit.step());
+            let step = open.execution.of_visit(&visited.visit);
             let region = regions.get(&visited.visit.node).unwrap_or(&Region::Main);
             let timed_out = step.is_some_and(StepRun::is_timed_out);
             Some(VisitLook {

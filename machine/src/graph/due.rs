@@ -41,7 +41,8 @@ pub(super) enum Heard {
 /// Returns `true` if the workflow can go on, or if a condition of an event decides whether it can.
 pub(super) fn may_be_due(open: &ActiveJob, graph: &Graph) -> bool {
     let decides = |it: Awaiting| it.is_late || !it.events.is_empty();
-    due(open, graph).is_some() || awaiting(open, graph).any(decides)
+    let has_events = || graph.run().definition.events().next().is_some();
+    due(open, graph).is_some() || (has_events() && awaiting(open, graph).any(decides))
 }
 
 /// Returns the place at which the workflow goes on. A path that is on its way goes as far as it can
@@ -76,8 +77,10 @@ fn on_its_way(graph: &Graph, path: &Path) -> Option<Due> {
         TokenAt::End => Some(Due::Arrived(path.clone())),
         TokenAt::Visit(_) => None,
         TokenAt::Split(split) => {
-            let inner = |slot| Path::Of { split: split.visit.clone(), slot };
-            let inner = (0..split.begun).find_map(|slot| on_its_way(graph, &inner(slot)));
+            // Paths that have ended are gone: a map may have begun hundreds of them.
+            let of = |slot| Path::Of { split: split.visit.clone(), slot };
+            let mut open = graph.paths().range(of(0)..=of(u32::MAX));
+            let inner = open.find_map(|(path, _)| on_its_way(graph, path));
             inner.or_else(|| joined(graph, split)).or_else(|| next_item(graph, split))
         }
     }

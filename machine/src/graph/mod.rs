@@ -205,7 +205,7 @@ impl ActiveJob {
     /// Ends the step of a visit with the event that it received.
     fn received(&mut self, visit: &Visit, event: Option<Value>, at: Timestamp) -> bool {
         let awaits = |step: &&mut StepRun| step.awaited_event().is_some();
-        let step = self.execution.newest_mut(&visit.step()).filter(awaits);
+        let step = self.execution.of_visit_mut(visit).filter(awaits);
         let (Some(step), Some(event)) = (step, event) else { return false };
         let timer = step.sleep_timer().cloned();
         step.receive(event, at);
@@ -218,7 +218,7 @@ impl ActiveJob {
     fn left_late(&mut self, visit: &Visit, at: Timestamp) -> bool {
         let reason = Text::NoEvent.text(self.language());
         let awaits = |step: &&mut StepRun| step.awaited_event().is_some();
-        let Some(step) = self.execution.newest_mut(&visit.step()).filter(awaits) else {
+        let Some(step) = self.execution.of_visit_mut(visit).filter(awaits) else {
             return true;
         };
         if !step.sleep().is_some_and(|sleep| sleep.is_late) {
@@ -231,7 +231,7 @@ impl ActiveJob {
     /// Ends the step of a visit whose path was cancelled. A result that arrives later changes nothing.
     fn skip_visit(&mut self, visit: &Visit, at: Timestamp) {
         let id = visit.step();
-        let Some(step) = self.execution.newest_mut(&id) else { return };
+        let Some(step) = self.execution.of_visit_mut(visit) else { return };
         if step.state.is_terminal() {
             return;
         }
@@ -248,6 +248,6 @@ impl ActiveJob {
 
     /// Returns the step of a visit.
     fn step_of(&self, visit: &Visit) -> Option<&StepRun> {
-        self.execution.newest(&visit.step())
+        self.execution.of_visit(visit)
     }
 }

@@ -134,7 +134,7 @@ impl ActiveJob {
 
     /// Returns the state of a visit: that of its step, or of its path.
     pub(crate) fn state_of_visit(&self, one: &Visited) -> StepState {
-        self.state_with(one, self.execution.newest(&one.visit.step()))
+        self.state_with(one, self.execution.of_visit(&one.visit))
     }
 
     fn state_with(&self, one: &Visited, step: Option<&StepRun>) -> StepState {

@@ -56,7 +56,7 @@ impl ActiveJob {
         if run.sleep().is_some_and(Sleep::is_waiting) {
             run.asked_about(at);
         }
-        self.execution.visit(run);
+        self.execution.visit(visit.clone(), run);
         true
     }
 

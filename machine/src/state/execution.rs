@@ -11,6 +11,7 @@ use proto::{
     plan::{Plan, Step},
     revision::{Cause, Change, Line, Revision},
     step::StepState,
+    workflow::Visit,
 };
 use serde_json::Value;
 
@@ -24,6 +25,8 @@ pub(crate) struct Execution {
     steps: Vec<StepRun>,
     /// Steps that left with earlier plans, whether they completed, failed or were skipped.
     past: Vec<StepRun>,
+    /// Places in `steps` of the visits of a workflow, which has no earlier plans.
+    visits: BTreeMap<Visit, usize>,
     /// Steps of the plan in force whose completion triggers replanning.
     listed: Vec<StepId>,
     /// Number of plans that have been in force.
@@ -71,18 +74,19 @@ impl Execution {
     }
 
     /// Adds the step of a workflow's visit.
-    pub(crate) fn visit(&mut self, step: StepRun) {
+    pub(crate) fn visit(&mut self, visit: Visit, step: StepRun) {
+        self.visits.insert(visit, self.steps.len());
         self.steps.push(step);
     }
 
-    /// Returns the newest step of an id.
-    pub(crate) fn newest(&self, id: &StepId) -> Option<&StepRun> {
-        self.steps.iter().rev().find(|run| run.id() == id)
+    /// Returns the step of a visit.
+    pub(crate) fn of_visit(&self, visit: &Visit) -> Option<&StepRun> {
+        self.steps.get(*self.visits.get(visit)?)
     }
 
-    /// Returns the newest step of an id.
-    pub(crate) fn newest_mut(&mut self, id: &StepId) -> Option<&mut StepRun> {
-        self.steps.iter_mut().rev().find(|run| run.id() == id)
+    /// Returns the step of a visit.
+    pub(crate) fn of_visit_mut(&mut self, visit: &Visit) -> Option<&mut StepRun> {
+        self.steps.get_mut(*self.visits.get(visit)?)
     }
 
     /// Returns the steps of all plans.

@@ -17,8 +17,10 @@ pub const STATE_KEYS_MAX: usize = 100;
 /// Maximum size of a job's state, in bytes of JSON.
 pub const STATE_BYTES_MAX: usize = 256 * 1024;
 
-/// Maximum of the node visits that a workflow may allow to one job.
-pub const STEPS_MAX: u32 = 500;
+/// Maximum of the node visits that a workflow may allow to one job: a map of
+/// [`ITEMS_MAX`](super::ITEMS_MAX) items with one node each, and a few hundred more. Each visit is a
+/// row of the graph, which must fit one reply.
+pub const STEPS_MAX: u32 = 1_200;
 
 /// Maximum of the visits that a workflow may allow to one node.
 pub const VISITS_MAX: u32 = 1_000;

@@ -14,7 +14,7 @@ use crate::id::{AgentName, ToolName};
 pub const BRANCHES_MAX: usize = 32;
 
 /// Maximum number of items of one map node. A larger list goes to sub-workflows.
-pub const ITEMS_MAX: u32 = 500;
+pub const ITEMS_MAX: u32 = 1_000;
 
 /// The work of a node.
 #[derive(

@@ -1,9 +1,11 @@
 //! Workflows as jobs, with a real nats-server, a scripted model over HTTP, and the program.
 
+use std::collections::BTreeMap;
+
 use callboard_tests::{
     company::Company,
     root,
-    wait::{until, view, wait_for_door},
+    wait::{member, until, view, wait_for_door, wait_for_tool},
 };
 use client::Client;
 use proto::{
@@ -14,7 +16,7 @@ use proto::{
     job::{JobState, Outcome},
     point::{Order, Point},
     view::JobView,
-    workflow::{EventName, WorkflowName},
+    workflow::{EventName, ITEMS_MAX, WorkflowName},
 };
 use serde_json::{Value, json};
 
@@ -93,6 +95,50 @@ async fn a_loop_improves_a_draft_until_it_is_good() {
     let broken = IMPROVE.replace("next: judge", "next: jugde");
     let refused = client.submit(job("broken", &broken, json!({"task": "x"}))).await.unwrap_err();
     assert!(refused.message.contains("did you mean judge"), "{}", refused.message);
+}
+
+/// A map of calls.
+const MAP: &str = r#"
+workflow: map
+limits: {steps: 1001}
+state: {seen: {schema: {type: array}, reduce: append, initial: []}}
+output: {seen: "{{ state.seen }}"}
+start: each
+nodes:
+  each: {type: map, over: input.rows, as: row, do: call, max_parallel: 50, max_items: 1000,
+    collect: {seen: "{{ result }}"}, next: end}
+  call: {type: tool, tool: echo, args: {value: "{{ row }}"}}
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_map_of_a_thousand_items_runs_on_two_workers() {
+    let company = Company::start(SCRIPT).await;
+    let _supervisor = company.serve("supervisor", "supervisor,door");
+    let workers = [company.serve("tools1", "tools"), company.serve("tools2", "tools")];
+    let broker = connect(&company).await;
+    let client = Client::new(&broker);
+    wait_for_door(&client).await;
+    for worker in &workers {
+        member(&client, worker, |_| true).await;
+    }
+    wait_for_tool(&client, "echo").await;
+
+    let (id, rows) = (JobId::new("map").unwrap(), Vec::from_iter(0..ITEMS_MAX));
+    client.submit(job("map", MAP, json!({"rows": rows}))).await.unwrap();
+    let view = until(&client, &id, JobState::Completed).await;
+    assert_eq!(value(view.outcome.as_ref()), json!({"seen": rows}));
+    let graph = view.graph.unwrap();
+    assert_eq!(graph.visits, ITEMS_MAX + 1);
+    let graph = client.call(&GetGraph { job: id.clone(), at: None }).await.unwrap();
+    assert_eq!(graph.visits.len(), rows.len() + 1);
+    let mut results = BTreeMap::<String, usize>::new();
+    for entry in broker.log.read(&id, Seq(0)).await.unwrap() {
+        let record = entry.record.unwrap();
+        if record.kind == "called" {
+            *results.entry(record.by.clone()).or_default() += 1;
+        }
+    }
+    assert_eq!((results.len(), results.values().sum()), (2, rows.len()), "{results:?}");
 }
 
 const PAYMENT: &str = include_str!("../../../examples/workflows/payment.yaml");

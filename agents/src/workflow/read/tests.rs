@@ -246,7 +246,7 @@ fn a_mistake_is_reported_with_its_place(#[case] nodes: &str, #[case] expected: &
 #[case::empty("", "w.yaml:1:1: a workflow is a mapping")]
 #[case::limit(
     "workflow: w\nlimits: {steps: 0}\nstart: a\nnodes: {}\n",
-    "w.yaml:2:17: limits.steps: must be 1 to 500"
+    "w.yaml:2:17: limits.steps: must be 1 to 1200"
 )]
 #[case::deadline(
     "workflow: w\nlimits: {deadline: 0s}\nstart: a\nnodes: {}\n",
