@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The number of jobs that run before a measurement, one at a time.
-const WARM: usize = 50;
+pub(crate) const WARM: usize = 50;
 
 /// The figures of scenario A.
 #[derive(Debug, Clone, Serialize)]
@@ -63,9 +63,18 @@ pub(crate) async fn throughput(
     company: &Company,
     options: &Options,
 ) -> Result<(Throughput, Window), Failed> {
-    let (submitter, pids) = (Submitter::new(company)?, company.pids());
+    throughput_of(&Submitter::new(company)?, company, options).await
+}
+
+/// Measures the throughput of a submitter's jobs. Also returns the last window.
+pub(crate) async fn throughput_of(
+    submitter: &Submitter,
+    company: &Company,
+    options: &Options,
+) -> Result<(Throughput, Window), Failed> {
+    let pids = company.pids();
     let (warm_up, windows) = (options.warm_up(), options.windows());
-    let mut windows = closed_loop(&submitter, &pids, options.in_flight, warm_up, &windows).await?;
+    let mut windows = closed_loop(submitter, &pids, options.in_flight, warm_up, &windows).await?;
     let figures = of_windows(&windows, &pids, options.in_flight);
     let last = windows.pop().ok_or("no round was measured: --rounds must be at least 1")?;
     Ok((figures, last))
@@ -98,7 +107,15 @@ pub(crate) async fn latency(
     company: &Company,
     options: &Options,
 ) -> Result<(Latency, Vec<Done>), Failed> {
-    let submitter = Submitter::new(company)?;
+    latency_of(&Submitter::new(company)?, company, options).await
+}
+
+/// Measures the latency of a submitter's jobs, one at a time. Also returns every job.
+pub(crate) async fn latency_of(
+    submitter: &Submitter,
+    company: &Company,
+    options: &Options,
+) -> Result<(Latency, Vec<Done>), Failed> {
     let pids = company.pids();
     let (mut rounds, mut all) = (Vec::new(), Vec::new());
     for _ in 0..options.rounds {

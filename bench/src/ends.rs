@@ -15,18 +15,19 @@ use async_nats::jetstream::{
 use broker::backoff::{Backoff, Retryable};
 use futures::StreamExt;
 use proto::{
-    decision::{Decision, DecisionKind, pools},
+    decision::{Decision, DecisionKind, Note, pools},
     id::JobId,
     interaction::Question,
     job::Outcome,
     record::{Known, Record},
     subject::Subjects,
+    workflow::{Entered, Move},
 };
 use tokio::{sync::oneshot, task::JoinSet};
 
 use crate::{
     Failed,
-    workload::{self, Workload},
+    workload::{self, Graph, Workload},
 };
 
 /// Pauses between requests for a stream without a leader.
@@ -49,6 +50,8 @@ pub(crate) enum JobReply {
     Completed(Instant),
     /// The job asks a question.
     Asks(Box<Question>),
+    /// A workflow waits for an event.
+    Waits,
     /// The job failed, or has a wrong result.
     Wrong(String),
 }
@@ -62,7 +65,18 @@ impl Expected {
         match self.heard().await? {
             JobReply::Completed(at) => Ok(at),
             JobReply::Asks(question) => Err(format!("it asks {}", question.prompt).into()),
+            JobReply::Waits => Err("it waits for an event".into()),
             JobReply::Wrong(why) => Err(why.into()),
+        }
+    }
+
+    /// Waits until the workflow waits for an event.
+    pub(crate) async fn waits(self) -> Result<(), Failed> {
+        match self.heard().await? {
+            JobReply::Waits => Ok(()),
+            other @ (JobReply::Completed(_) | JobReply::Asks(_) | JobReply::Wrong(_)) => {
+                Err(format!("{other:?} before a wait for an event").into())
+            }
         }
     }
 
@@ -70,7 +84,7 @@ impl Expected {
     pub(crate) async fn asks(self) -> Result<Question, Failed> {
         match self.heard().await? {
             JobReply::Asks(question) => Ok(*question),
-            JobReply::Completed(_) => Err("it completed without a question".into()),
+            JobReply::Completed(_) | JobReply::Waits => Err("it has no question".into()),
             JobReply::Wrong(why) => Err(why.into()),
         }
     }
@@ -93,11 +107,16 @@ impl Ends {
         let (mut listeners, began) = (JoinSet::new(), Instant::now());
         for shard in subjects.all_shards() {
             let filter = |kind, pool| subjects.commands_in(shard, kind, &pool);
+            let mut filter_subjects = vec![
+                filter(DecisionKind::Finish, pools::nobody()),
+                filter(DecisionKind::Ask, pools::people()),
+            ];
+            if workload == Workload::Workflow(Graph::Waiting) {
+                // Only such jobs have few notes.
+                filter_subjects.push(filter(DecisionKind::Note, pools::nobody()));
+            }
             let config = OrderedConfig {
-                filter_subjects: vec![
-                    filter(DecisionKind::Finish, pools::nobody()),
-                    filter(DecisionKind::Ask, pools::people()),
-                ],
+                filter_subjects,
                 deliver_policy: DeliverPolicy::New,
                 ..OrderedConfig::default()
             };
@@ -115,11 +134,14 @@ impl Ends {
             listeners.spawn(async move {
                 while let Some(Ok(message)) = messages.next().await {
                     let Ok(place) = subjects.parse(&message.subject) else { continue };
-                    let waits =
-                        waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&place.job);
-                    if let Some(waits) = waits {
+                    let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+                    if !waiting.contains_key(&place.job) {
+                        continue;
+                    }
+                    let Some(reply) = understood(&message.payload, workload) else { continue };
+                    if let Some(waits) = waiting.remove(&place.job) {
                         // The receiver may have timed out.
-                        let _ = waits.send(understood(&message.payload, workload));
+                        let _ = waits.send(reply);
                     }
                 }
             });
@@ -136,28 +158,37 @@ impl Ends {
     }
 }
 
-fn understood(payload: &[u8], workload: Workload) -> JobReply {
+/// Returns the event that a record reports, or `None` for a note of another kind.
+fn understood(payload: &[u8], workload: Workload) -> Option<JobReply> {
     let at = Instant::now();
+    let wrong = |why: String| Some(JobReply::Wrong(why));
     let decision = match Record::from_slice(payload).and_then(|record| record.known()) {
         Ok(Known::Decision(decision)) => decision,
-        Ok(Known::Fact(_)) => return JobReply::Wrong("a fact where a decision belongs".to_owned()),
-        Err(error) => return JobReply::Wrong(error.to_string()),
+        Ok(Known::Fact(_)) => return wrong("a fact where a decision belongs".to_owned()),
+        Err(error) => return wrong(error.to_string()),
     };
-    match *decision {
+    Some(match *decision {
         Decision::Ask(ask) => JobReply::Asks(Box::new(ask.question)),
         Decision::Finish(finish) => match finish.outcome {
-            Outcome::Completed { results, .. } if workload::is_right(workload, &results) => {
+            Outcome::Completed { results, value, .. }
+                if workload::is_right(workload, &results, &value) =>
+            {
                 JobReply::Completed(at)
             }
             other @ (Outcome::Completed { .. }
             | Outcome::Failed { .. }
             | Outcome::Canceled { .. }) => JobReply::Wrong(format!("it ended with {other:?}")),
         },
+        Decision::Note(Note::Advanced(advance)) => {
+            let awaits =
+                |one: &Move| matches!(one, Move::Enter { work: Entered::Event { .. }, .. });
+            return advance.moves.iter().any(awaits).then_some(JobReply::Waits);
+        }
         other @ (Decision::Plan(_)
         | Decision::Turn(_)
         | Decision::Call(_)
         | Decision::Wait(_)
         | Decision::Spawn(_)
         | Decision::Note(_)) => JobReply::Wrong(format!("a {} was heard", other.kind().as_str())),
-    }
+    })
 }

@@ -12,7 +12,7 @@ use std::{
 
 use client::Client;
 use proto::{
-    door::{AgentChoice, Submit},
+    door::{AgentChoice, Submit, SubmitWorkflow},
     id::{AgentName, JobId},
 };
 use tokio::{sync::Semaphore, task::JoinSet};
@@ -35,6 +35,8 @@ pub(crate) struct Submitter {
     pub(crate) client: Client,
     pub(crate) ends: Ends,
     agent: AgentName,
+    /// Workflow of each job; a plan of the model when absent.
+    workflow: Option<SubmitWorkflow>,
 }
 
 /// A completed job.
@@ -51,7 +53,15 @@ impl Submitter {
     /// Creates a submitter for the processes of a measurement.
     pub(crate) fn new(company: &Company) -> Result<Self, Failed> {
         let (client, ends) = (company.client.clone(), company.ends.clone());
-        Ok(Self { client, ends, agent: AgentName::new("unattended")? })
+        Ok(Self { client, ends, agent: AgentName::new("unattended")?, workflow: None })
+    }
+
+    /// Creates a submitter of a workflow.
+    pub(crate) fn of_workflow(
+        company: &Company,
+        workflow: SubmitWorkflow,
+    ) -> Result<Self, Failed> {
+        Ok(Self { workflow: Some(workflow), ..Self::new(company)? })
     }
 
     /// Runs one job from its submission to its end.
@@ -69,7 +79,8 @@ impl Submitter {
     pub(crate) fn submit(&self, job: &JobId, confirm: bool) -> Submit {
         let agent = Some(AgentChoice::Named(self.agent.clone()));
         let confirm = confirm.then_some(true);
-        Submit { id: Some(job.clone()), agent, confirm, ..Submit::goal(GOAL) }
+        let workflow = self.workflow.clone();
+        Submit { id: Some(job.clone()), agent, confirm, workflow, ..Submit::goal(GOAL) }
     }
 
     /// Runs jobs one after the other.

@@ -1,5 +1,5 @@
-//! A benchmark of Callboard: throughput, latency, parked jobs, slow activities, failover, watchers
-//! and scale-out, on real nats-servers, with supervisors and workers as processes of their own.
+//! A benchmark of Callboard: throughput, latency, parked jobs, slow activities, workflows, failover,
+//! watchers and scale-out, on real nats-servers, with supervisors and workers as processes of their own.
 //! Beside it, the limit of JetStream alone. docs/benchmarks.md explains the figures.
 //!
 //! The benchmark measures the software that users run: `callboard serve` with its defaults, through
@@ -13,6 +13,7 @@ mod diamond;
 mod ends;
 mod failover;
 mod figures;
+mod graphs;
 mod http;
 mod large;
 mod listing;

@@ -8,34 +8,35 @@ use crate::broker::Keeping;
 
 /// The default arguments: every peer with a flush of every write, and with the flushing of NATS's
 /// default.
-const PEERS: [&str; 2] = ["all --fsync on", "all --fsync off --scenarios A,B,C,D"];
+const PEERS: [&str; 2] =
+    ["all --fsync on --scenarios A,B,NA,NB", "all --fsync off --scenarios A,B,C,D,NA,NB"];
 
 /// Measures Callboard on separate nats-servers, with supervisors and workers in separate processes.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "callboard-bench")]
 pub(crate) struct Options {
-    /// Scenarios [default: a, b, c, d, e and w].
+    /// Scenarios [default: a, b, c, d, e, n and w].
     #[arg(value_enum)]
     scenarios: Vec<Scenario>,
     /// nats-server program; repeatable: a and b run on each, the others on the first.
     #[arg(long = "server", value_name = "PROGRAM")]
     pub(crate) servers: Vec<PathBuf>,
-    /// Durability of writes in NATS, for a and b.
+    /// Durability of writes in NATS, for a, b and the graph of n.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "default,always,r3")]
     pub(crate) keeping: Vec<Keeping>,
     /// Rounds of each figure.
     #[arg(long, default_value_t = 3)]
     pub(crate) rounds: usize,
-    /// Seconds of each round of a and e.
+    /// Seconds of each round of a, e and n.
     #[arg(long, default_value_t = 6.0)]
     pub(crate) seconds: f64,
     /// Seconds under load before the first round.
     #[arg(long, default_value_t = 3.0)]
     pub(crate) warm_up: f64,
-    /// Jobs in flight in a and e.
+    /// Jobs in flight in a, e and n.
     #[arg(long, default_value_t = 200)]
     pub(crate) in_flight: usize,
-    /// Jobs of each round of b, one at a time.
+    /// Jobs of each round of b and n, one at a time.
     #[arg(long, default_value_t = 200)]
     pub(crate) alone: usize,
     /// Jobs of c.
@@ -44,7 +45,7 @@ pub(crate) struct Options {
     /// Jobs of c that are resumed, one at a time.
     #[arg(long, default_value_t = 500)]
     pub(crate) resumed: usize,
-    /// Seconds before memory is read in c, so that work finishes and the broker frees its last blocks.
+    /// Seconds before memory is read in c and n, so that work finishes and the broker frees its last blocks.
     #[arg(long, default_value_t = 30.0)]
     pub(crate) settle: f64,
     /// Jobs of d.
@@ -53,6 +54,15 @@ pub(crate) struct Options {
     /// Numbers of supervisors, and of workers, of e.
     #[arg(long, value_delimiter = ',', default_value = "1,2,4")]
     pub(crate) scale: Vec<usize>,
+    /// Items of the map of n; a map may have 1,000.
+    #[arg(long, default_value_t = 1_000)]
+    pub(crate) map_items: u32,
+    /// Workflows of n that wait for an event.
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) waiting: usize,
+    /// Workflows of n that receive their event, one at a time.
+    #[arg(long, default_value_t = 300)]
+    pub(crate) woken: usize,
     /// Leaders that f kills, and supervisors that join and leave.
     #[arg(long, default_value_t = 20)]
     pub(crate) kills: usize,
@@ -131,6 +141,8 @@ pub(crate) enum Scenario {
     H,
     /// Lists by state and dead letters, with many ended jobs.
     L,
+    /// Workflows: a graph with a loop, a branch and a parallel part; a map; many that wait.
+    N,
     /// Limits of JetStream alone, without a and b.
     Raw,
     /// Comparable systems.
@@ -147,6 +159,7 @@ impl Options {
                 | Scenario::C
                 | Scenario::D
                 | Scenario::E
+                | Scenario::N
                 | Scenario::W => true,
                 Scenario::F
                 | Scenario::G

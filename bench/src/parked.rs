@@ -27,9 +27,9 @@ use crate::{
 };
 
 /// The number of jobs that are parked concurrently.
-const PARKING: usize = 200;
+pub(crate) const PARKING: usize = 200;
 
-/// The figures of scenario C.
+/// The figures of scenario C, and of the workflows of N that wait for an event.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Parked {
     /// The broker's version.
@@ -48,10 +48,11 @@ pub(crate) struct Parked {
     pub(crate) bytes_per_job: BTreeMap<Part, f64>,
     /// Memory per job of the second half, in bytes. Caches are full by then.
     pub(crate) bytes_per_later_job: BTreeMap<Part, f64>,
-    /// Time from the request with the answer to the next command in the log, in milliseconds.
+    /// Time from the request with the answer or the event to the next command in the log, or to the
+    /// next decision of a workflow, in milliseconds.
     pub(crate) resumed_ms: Percentiles,
-    /// Time from the request with the answer to the end of the job, which is four steps, in
-    /// milliseconds.
+    /// Time from that request to the end of the job, which is four steps, or one visit of a
+    /// workflow, in milliseconds.
     pub(crate) done_ms: Percentiles,
     /// The number of resumed jobs.
     pub(crate) resumed: usize,
@@ -77,13 +78,33 @@ impl Percentiles {
 /// Parks the jobs, reads the memory, and resumes some jobs.
 pub(crate) async fn measure(company: &Company, options: &Options) -> Result<Parked, Failed> {
     let submitter = Submitter::new(company)?;
-    let (n, half) = (options.parked, options.parked / 2);
+    measured(
+        company,
+        options,
+        (options.parked, options.resumed),
+        async |jobs| park(&submitter, jobs).await,
+        async |jobs| resume(company, &submitter, jobs).await,
+    )
+    .await
+}
+
+/// Parks jobs in two halves, reads the memory, and resumes some of them. `sizes` are the numbers of
+/// parked and of resumed jobs.
+pub(crate) async fn measured<W>(
+    company: &Company,
+    options: &Options,
+    sizes: (usize, usize),
+    park: impl AsyncFn(usize) -> Result<(Vec<W>, Duration), Failed>,
+    resume: impl AsyncFn(Vec<W>) -> Result<(Vec<f64>, Vec<f64>), Failed>,
+) -> Result<Parked, Failed> {
+    let (n, wanted) = sizes;
+    let half = n / 2;
     tokio::time::sleep(options.settle()).await;
     let (before, live_before) = (memory(company), live_kib(company).await?);
-    let (mut parked, mut took) = park(&submitter, half).await?;
+    let (mut parked, mut took) = park(half).await?;
     settle(company, options).await?;
     let (between, live_between) = (memory(company), live_kib(company).await?);
-    let (more, longer) = park(&submitter, n - half).await?;
+    let (more, longer) = park(n - half).await?;
     parked.extend(more);
     took += longer;
     settle(company, options).await?;
@@ -92,8 +113,8 @@ pub(crate) async fn measure(company: &Company, options: &Options) -> Result<Park
     let (mut resumed, mut done) = (Vec::new(), Vec::new());
     let mut parked = parked.into_iter();
     for _ in 0..options.rounds {
-        let some: Vec<_> = parked.by_ref().take(options.resumed / options.rounds.max(1)).collect();
-        let (first, last) = resume(company, &submitter, some).await?;
+        let some: Vec<_> = parked.by_ref().take(wanted / options.rounds.max(1)).collect();
+        let (first, last) = resume(some).await?;
         resumed.push(first);
         done.push(last);
     }

@@ -25,17 +25,17 @@ pub(crate) struct Peer {
     /// The name of the peer and its variant.
     pub(crate) peer: String,
     pub(crate) version: String,
-    /// The scenario: A, B, C or D.
+    /// The scenario: A, B, C, D, or NA and NB for the throughput and the latency of the graph of N.
     pub(crate) scenario: String,
     /// The durability that the peer promises.
     pub(crate) durability: String,
     /// `on` if the peer flushes every write, otherwise `off`.
     #[serde(default)]
     pub(crate) fsync: String,
-    /// The throughput, in A.
+    /// The throughput, in A and NA.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) jobs_per_s: Option<f64>,
-    /// The median latency, in B and C.
+    /// The median latency, in B, C and NB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) p50_ms: Option<f64>,
     /// The 99th percentile of the latency.
@@ -88,6 +88,7 @@ fn ours(peer: &Peer, report: &Report) -> Option<(f64, f64)> {
     let keeping = if peer.fsync == "on" { Keeping::Always } else { Keeping::Default };
     let is_like = |d: &&Diamonds| d.setup.keeping == keeping && d.setup.processes == 1;
     let diamonds = || report.diamonds.iter().find(is_like);
+    let graph = || report.graphs.as_ref()?.graphs.iter().find(|graph| graph.keeping == keeping);
     match peer.scenario.as_str() {
         "A" => {
             let ours = diamonds()?.throughput.as_ref()?.jobs_per_s.median;
@@ -105,6 +106,14 @@ fn ours(peer: &Peer, report: &Report) -> Option<(f64, f64)> {
             let same = |s: &&crate::sleeping::Sleeping| s.n as u64 == peer.n;
             let ours = report.sleeping.iter().find(same)?.makespan_s.median;
             Some((ours, peer.makespan_s? / ours))
+        }
+        "NA" => {
+            let ours = graph()?.throughput.jobs_per_s.median;
+            Some((ours, ours / peer.jobs_per_s?))
+        }
+        "NB" => {
+            let ours = graph()?.latency.p50_ms.median;
+            Some((ours, peer.p50_ms? / ours))
         }
         _ => None,
     }
@@ -152,7 +161,8 @@ pub(crate) fn table(report: &Report) -> Table {
         ]);
     }
     table.notes.push(
-        "A: jobs/s; B: p50 / p99 ms; C: p50 / p99 ms from an answer to the end of its job; D: seconds. \
+        "A: jobs/s; B: p50 / p99 ms; C: p50 / p99 ms from an answer to the end of its job; D: seconds; \
+         NA and NB: the graph of N, as in A and B. \
          \"ours is\": how many times better ours is, at the same flushing: fsync on beside `sync always` \
          (C and D of ours are measured without), fsync off beside NATS's default"
             .to_owned(),

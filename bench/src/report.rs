@@ -9,6 +9,7 @@ use crate::{
     diamond::{Latency, Throughput},
     failover::Failover,
     figures::{Spread, number},
+    graphs::Graphs,
     http::Http,
     large::Large,
     listing::Listing,
@@ -46,6 +47,8 @@ pub(crate) struct Report {
     pub(crate) http: Option<Http>,
     /// Scenario L.
     pub(crate) listing: Option<Listing>,
+    /// Scenario N.
+    pub(crate) graphs: Option<Graphs>,
     /// Scenario T.
     pub(crate) watched: Vec<TelemetryFigures>,
     /// Scenario W.
@@ -100,6 +103,7 @@ impl Report {
             large: Vec::new(),
             http: None,
             listing: None,
+            graphs: None,
             watched: Vec::new(),
             watching: None,
             peers: Vec::new(),

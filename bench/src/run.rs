@@ -7,7 +7,7 @@ use crate::{
     Failed,
     broker::Keeping,
     company::Company,
-    diamond, failover, http, large, listing,
+    diamond, failover, graphs, http, large, listing,
     load::Submitter,
     options::{Options, Scenario},
     parked, peers, raw,
@@ -82,6 +82,10 @@ pub(crate) async fn all(
         tell_log(&company);
         show(&tables::listing(report.listing.insert(measured)));
     }
+    if wants(Scenario::N) {
+        let measured = graphs::measure(options, program()).await?;
+        graphs::tables::graphs(report.graphs.insert(measured)).iter().for_each(&show);
+    }
     if wants(Scenario::T) {
         report.watched = telemetry::measure(options, program()).await?;
         show(&tables::watched(&report.watched));
@@ -104,7 +108,7 @@ pub(crate) async fn all(
 
 /// Shows warnings and errors of the processes, so that a figure that was measured during a failure
 /// is not taken for a normal one.
-fn tell_log(company: &Company) {
+pub(crate) fn tell_log(company: &Company) {
     let logged = company.logged();
     if !logged.is_empty() {
         say(&format!("the processes logged:\n{logged}"));

@@ -38,9 +38,31 @@ pub(crate) fn large(rows: &[Large]) -> Table {
     table
 }
 
+/// The words for jobs that wait.
+pub(crate) struct Waiting {
+    /// Letter of the scenario.
+    pub(crate) scenario: &'static str,
+    /// Word for the jobs.
+    pub(crate) jobs: &'static str,
+    /// Object of the wait.
+    pub(crate) of: &'static str,
+    /// Report that ends the wait.
+    pub(crate) goes_on: &'static str,
+    /// Name of the first record after it.
+    pub(crate) next: &'static str,
+}
+
 /// Builds the tables of C: memory, and resuming.
 pub(crate) fn parked(parked: &Parked) -> [Table; 2] {
-    let title = format!("C: {} jobs that wait for a person ({})", parked.n, parked.server);
+    let (of, goes_on) = ("a person", "an answer");
+    waiting(parked, &Waiting { scenario: "C", jobs: "jobs", of, goes_on, next: "command" })
+}
+
+/// Builds the tables of jobs that wait: memory, and resuming.
+pub(crate) fn waiting(parked: &Parked, words: &Waiting) -> [Table; 2] {
+    let Waiting { scenario, jobs, of, goes_on, next } = words;
+    let (n, server) = (parked.n, &parked.server);
+    let title = format!("{scenario}: {n} {jobs} that wait for {of} ({server})");
     let columns =
         ["process", "MiB before", "half", "all", "bytes/job", "bytes/job of the later half"];
     let mut memory = Table::new(title, &columns);
@@ -56,18 +78,19 @@ pub(crate) fn parked(parked: &Parked) -> [Table; 2] {
         }
     }
     memory.notes.push(format!(
-        "parked at {} jobs/s, 200 at a time; PSS, read {} s after the last one; in use: the heap of \
+        "parked at {} {jobs}/s, 200 at a time; PSS, read {} s after the last one; in use: the heap of \
          Go after a collection of garbage",
         number(parked.parked_per_s),
         number(parked.settle_s)
     ));
-    let title = "C: an answer, one at a time";
-    let mut resume = Table::new(title, &["from the answer to", "p50 ms", "p99 ms", "n"]);
+    let title = format!("{scenario}: {goes_on}, one at a time");
+    let mut resume = Table::new(title, &["from it to", "p50 ms", "p99 ms", "n"]);
+    let next = format!("the next {next}");
     for (name, percentiles) in
-        [("the next command", &parked.resumed_ms), ("the end of the job", &parked.done_ms)]
+        [(next, &parked.resumed_ms), ("the end of the job".to_owned(), &parked.done_ms)]
     {
         let (p50, p99) = (percentiles.p50.to_string(), percentiles.p99.to_string());
-        resume.rows.push(vec![name.to_owned(), p50, p99, parked.resumed.to_string()]);
+        resume.rows.push(vec![name, p50, p99, parked.resumed.to_string()]);
     }
     [memory, resume]
 }

@@ -2,9 +2,13 @@
 //! `bench/peers`: a diamond of four steps, each of which receives the results of the steps before
 //! it and answers with at least 200 bytes.
 
+mod graph;
+
 use std::fmt::Write;
 
 use serde_json::Value;
+
+pub(crate) use self::graph::{Graph, MAP_PARALLEL, WORKFLOW, source};
 
 /// The goal of every job, equal to that of the peers' jobs.
 pub(crate) const GOAL: &str = "Compare the three offers and write a summary of one page";
@@ -32,6 +36,8 @@ pub(crate) enum Workload {
     Sleeping,
     /// A plan with many steps that answer at once.
     Large(Shape, usize),
+    /// A workflow in place of a plan.
+    Workflow(Graph),
 }
 
 /// The dependencies between the steps of a large plan.
@@ -75,6 +81,9 @@ const LAYER: usize = 10;
 
 /// Returns the model's script that plans such jobs.
 pub(crate) fn script(workload: Workload) -> String {
+    if let Workload::Workflow(_) = workload {
+        return "else:\n  text: no node of the workflow asks a model\n".to_owned();
+    }
     let mut script = String::from("else:\n  raw: true\n");
     if workload == Workload::Sleeping {
         script.push_str("  stream: { first_delay_ms: 1000 }\n");
@@ -102,6 +111,7 @@ pub(crate) fn script(workload: Workload) -> String {
                 step(&format!("s{n}"), &needs.join(", "), "echo", &format!("{{ value: {n} }}"));
             }
         }
+        Workload::Workflow(_) => {}
     }
     script
 }
@@ -118,15 +128,16 @@ fn text(id: &str) -> String {
     }
 }
 
-/// Returns whether the results of a completed job are complete. A system that drops work looks
-/// fast.
-pub(crate) fn is_right(workload: Workload, results: &Value) -> bool {
+/// Returns whether the results of a completed job, or the output of its workflow, are complete. A
+/// system that drops work looks fast.
+pub(crate) fn is_right(workload: Workload, results: &Value, output: &Value) -> bool {
     match workload {
         Workload::Diamond => {
             results["s4"]["text"].as_str().is_some_and(|said| said.len() == 2 * RESULT_BYTES)
         }
         Workload::Sleeping => results["s4"]["ms"] == 1000,
         Workload::Large(_, steps) => (1..=steps).all(|n| results[format!("s{n}")] == n),
+        Workload::Workflow(graph) => graph::is_right(graph, output),
     }
 }
 
@@ -140,7 +151,8 @@ mod tests {
     #[test]
     fn the_scripts_can_be_played() {
         let large = Shape::ALL.iter().map(|shape| Workload::Large(*shape, 25));
-        for workload in [Workload::Diamond, Workload::Sleeping].into_iter().chain(large) {
+        let workflow = Workload::Workflow(Graph::Whole);
+        for workload in [Workload::Diamond, Workload::Sleeping, workflow].into_iter().chain(large) {
             assert!(Script::parse(&script(workload)).is_ok(), "{}", script(workload));
         }
     }
@@ -158,6 +170,7 @@ mod tests {
 
     #[test]
     fn a_result_that_is_not_there_is_noticed() {
+        let is_right = |workload, results: &Value| is_right(workload, results, &Value::Null);
         let whole = "x".repeat(2 * RESULT_BYTES);
         assert!(is_right(Workload::Diamond, &json!({"s4": {"text": whole}})));
         assert!(!is_right(Workload::Diamond, &json!({"s4": {"text": "x"}})));

@@ -1,7 +1,7 @@
 """Executes the commands of the harness for peers in Python, as load/src/driver.rs does.
 
-A peer is an object with `run(job)`, and with `park(job)`, `parked()` and `resume(job)` if it can
-wait for an approval. A job is its id and the milliseconds for which its activities sleep.
+A peer is an object with `run(job)`, with `run_graph(job)` if it has the workflow, and with
+`park(job)`, `parked()` and `resume(job)` if it can wait for an approval. A job is its id and the milliseconds for which its activities sleep.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import os
 import sys
 import time
 
-from .work import expected
+from .work import expected, expected_of_graph
 
 
 class Wrong(Exception):
@@ -37,22 +37,26 @@ async def drive(peer):
 class Driver:
     def __init__(self, peer, new_id):
         self.peer, self.new_id, self.waiting = peer, new_id, []
-        self.wanted = expected()
+        self.wanted, self.wanted_of_graph = expected(), expected_of_graph()
 
-    def check(self, got):
-        if got != self.wanted:
-            raise Wrong(f"{got!r}, not {self.wanted!r}")
+    def check(self, got, wanted=None):
+        wanted = wanted or self.wanted
+        if got != wanted:
+            raise Wrong(f"{got!r}, not {wanted!r}")
 
-    async def run(self, sleep_ms=0):
-        self.check(await self.peer.run(self.new_id(), sleep_ms))
+    async def run(self, sleep_ms=0, graph=False):
+        if graph:
+            self.check(await self.peer.run_graph(self.new_id()), self.wanted_of_graph)
+        else:
+            self.check(await self.peer.run(self.new_id(), sleep_ms))
 
-    async def throughput(self, in_flight, warm_s, seconds):
+    async def throughput(self, in_flight, warm_s, seconds, graph=False):
         stop, done = False, 0
 
         async def client():
             nonlocal done
             while not stop:
-                await self.run()
+                await self.run(graph=graph)
                 done += 1
 
         clients = [asyncio.create_task(client()) for _ in range(in_flight)]
@@ -69,14 +73,14 @@ class Driver:
         await asyncio.gather(*clients)
         return {"n": after - before, "seconds": took}
 
-    async def latency(self, warm, n):
+    async def latency(self, warm, n, graph=False):
         for _ in range(warm):
-            await self.run()
+            await self.run(graph=graph)
         say("open")
         ms = []
         for _ in range(n):
             started = time.perf_counter()
-            await self.run()
+            await self.run(graph=graph)
             ms.append((time.perf_counter() - started) * 1000)
         say("close")
         return {"n": n, "ms": ms}

@@ -114,10 +114,11 @@ def percentiles(ms):
     return {name: percentile(ms, part) for name, part in parts}
 
 
-def throughput(peer, seconds, warm, in_flight):
-    """A: jobs per second with a fixed number in flight."""
+def throughput(peer, seconds, warm, in_flight, graph=False):
+    """A: jobs per second with a fixed number in flight. NA: workflows, with `graph`."""
     count = len(peer.drivers)
     order = {"run": "throughput", "warm_s": warm, "seconds": seconds}
+    order |= {"graph": True} if graph else {}
     orders = [dict(order, in_flight=in_flight // count) for _ in range(count)]
     answers, cost, memory = command(peer, peer.drivers, orders)
     n = sum(answer["n"] for answer in answers)
@@ -127,9 +128,10 @@ def throughput(peer, seconds, warm, in_flight):
     return {"jobs_per_s": round(rate, 1), **record(n, cost, memory), "in_flight": in_flight}
 
 
-def latency(peer, warm, n):
-    """B: one job at a time."""
+def latency(peer, warm, n, graph=False):
+    """B: one job at a time. NB: one workflow at a time, with `graph`."""
     order = {"run": "latency", "warm": warm, "n": n}
+    order |= {"graph": True} if graph else {}
     answers, cost, memory = command(peer, peer.drivers[:1], [order])
     return {**percentiles(answers[0]["ms"]), **record(n, cost, memory), "in_flight": 1}
 

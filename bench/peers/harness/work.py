@@ -1,5 +1,8 @@
 """The job for peers in Python: a plan of four steps in a diamond, each of which immediately returns
 200 bytes derived from its dependencies. Byte for byte the same as load/src/work.rs.
+
+The workflow, in place of a plan, is a draft in three rounds of a loop, a branch on the number of
+rounds, two paths at the same time, and a merge after both.
 """
 
 import zlib
@@ -14,6 +17,7 @@ DIAMOND = [
 ]
 
 RESULT_BYTES = 200
+ROUNDS = 3
 
 
 def plan(goal):
@@ -35,3 +39,11 @@ def expected(goal=GOAL):
     for planned in DIAMOND:
         done[planned["id"]] = step(planned["id"], goal, [done[n] for n in planned["needs"]])
     return done["s4"]
+
+
+def expected_of_graph(goal=GOAL):
+    """The correct result of the workflow."""
+    draft = ""
+    for _ in range(ROUNDS):
+        draft = step("draft", goal, [draft])
+    return step("merge", goal, [step("left", goal, [draft]), step("right", goal, [draft])])

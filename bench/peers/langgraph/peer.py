@@ -10,7 +10,7 @@ from harness.measure import Peer
 from harness.proc import Failed, tail
 
 VARIANTS = ["langgraph"]
-SCENARIOS = {"langgraph": "ABCD"}
+SCENARIOS = {"langgraph": ["A", "B", "C", "D", "NA", "NB"]}
 
 PROCESSES = 2
 SAVERS = 16

@@ -16,7 +16,10 @@ from harness.proc import Failed, free_port, listens, wait_for
 
 VARIANTS = ["restate-rpc", "restate-inline"]
 # Inlined steps run sequentially, so scenario D would only be slower.
-SCENARIOS = {"restate-rpc": "ABCD"}
+SCENARIOS = {
+    "restate-rpc": ["A", "B", "C", "D", "NA", "NB"],
+    "restate-inline": ["A", "B", "NA", "NB"],
+}
 
 # The default of 24 is meant for clusters; on 2 cores, 4 partitions have 1.6 times the throughput.
 PARTITIONS = 4

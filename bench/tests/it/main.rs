@@ -6,13 +6,14 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The arguments that run every scenario once, with minimal sizes.
-const SMALL: [&str; 28] = [
+const SMALL: [&str; 32] = [
     "a",
     "b",
     "c",
     "d",
     "f",
     "h",
+    "n",
     "t",
     "w",
     "--profile",
@@ -26,6 +27,9 @@ const SMALL: [&str; 28] = [
     "--resumed=4",
     "--sleeping=20",
     "--kills=1",
+    "--map-items=20",
+    "--waiting=20",
+    "--woken=4",
     "--settle=0.5",
     "--sampled=1",
     "--watchers=20",
@@ -74,6 +78,13 @@ fn every_scenario_runs_and_has_its_figures() {
         "/failover/killed/most_s",
         "/failover/joined/most_s",
         "/failover/left/most_s",
+        "/graphs/graphs/0/throughput/jobs_per_s/median",
+        "/graphs/graphs/0/latency/p99_ms/median",
+        "/graphs/graphs/0/cpu_ms_per_visit/supervisor",
+        "/graphs/map/makespan_s/median",
+        "/graphs/map/items_by_worker/0",
+        "/graphs/waiting/memory_kib/supervisor/2",
+        "/graphs/waiting/resumed_ms/p50/median",
         "/http/rates/0/http_ms/1",
         "/http/lists/0/p50_ms",
         "/http/throughput/1/jobs_per_s/median",
@@ -83,6 +94,10 @@ fn every_scenario_runs_and_has_its_figures() {
     ] {
         positive(pointer);
     }
+    // The logs of the graph have eight visits each, with at most three records a visit.
+    let logs = &figures["graphs"]["graphs"][0]["logs"];
+    assert_eq!(logs["visits"], 8.0, "{logs}");
+    assert!(logs["records_per_visit"].as_f64() <= Some(3.0), "{logs}");
     // Twenty readers may take less than what the process gives back meanwhile.
     let memory = figures.pointer("/http/kib_per_reader/0");
     assert!(memory.is_some_and(Value::is_f64), "{memory:?}");

@@ -41,10 +41,21 @@ pub trait Peer: Send + Sync + 'static {
 #[derive(Deserialize)]
 #[serde(tag = "run", rename_all = "snake_case")]
 enum Command {
-    /// Keep jobs in flight for the warm-up and then for the window.
-    Throughput { in_flight: usize, warm_s: f64, seconds: f64 },
-    /// Run one job after the other.
-    Latency { warm: usize, n: usize },
+    /// Keep jobs in flight for the warm-up and then for the window. With `graph` they are workflows.
+    Throughput {
+        in_flight: usize,
+        warm_s: f64,
+        seconds: f64,
+        #[serde(default)]
+        graph: bool,
+    },
+    /// Run one job after the other. With `graph` they are workflows.
+    Latency {
+        warm: usize,
+        n: usize,
+        #[serde(default)]
+        graph: bool,
+    },
     /// Submit jobs until `n` of them wait for an approval.
     Park { n: usize },
     /// Approve `n` parked jobs one after the other.
@@ -61,18 +72,20 @@ enum Command {
 /// that drops work would look fast.
 pub async fn drive<P: Peer>(peer: P) -> Result<(), String> {
     let peer = Arc::new(peer);
-    let jobs = Jobs { prefix: format!("j{}", std::process::id()), next: AtomicU64::new(0) };
-    let jobs = Arc::new(jobs);
+    let next = Arc::new(AtomicU64::new(0));
+    let prefix = format!("j{}", std::process::id());
+    let of = |graph| Arc::new(Jobs { prefix: prefix.clone(), next: Arc::clone(&next), graph });
+    let jobs = of(false);
     let mut parked = VecDeque::new();
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     say(&json!({"event": "ready"}));
     while let Some(line) = lines.next_line().await.map_err(|error| error.to_string())? {
         let command = serde_json::from_str(&line).map_err(|error| format!("{line}: {error}"))?;
         let result = match command {
-            Command::Throughput { in_flight, warm_s, seconds } => {
-                throughput(&peer, &jobs, in_flight, warm_s, seconds).await?
+            Command::Throughput { in_flight, warm_s, seconds, graph } => {
+                throughput(&peer, &of(graph), in_flight, warm_s, seconds).await?
             }
-            Command::Latency { warm, n } => latency(&peer, &jobs, warm, n).await?,
+            Command::Latency { warm, n, graph } => latency(&peer, &of(graph), warm, n).await?,
             Command::Park { n } => park(&peer, &jobs, n, &mut parked).await?,
             Command::Resume { n } => resume(&peer, n, &mut parked).await?,
             Command::Makespan { n, sleep_ms } => makespan(&peer, &jobs, n, sleep_ms).await?,
@@ -85,13 +98,15 @@ pub async fn drive<P: Peer>(peer: P) -> Result<(), String> {
 /// A generator of jobs. Their ids are unique over all drivers.
 struct Jobs {
     prefix: String,
-    next: AtomicU64,
+    next: Arc<AtomicU64>,
+    /// `true` if the jobs are workflows.
+    graph: bool,
 }
 
 impl Jobs {
     fn next(&self) -> Job {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        Job::new(format!("{}-{number}", self.prefix))
+        Job { graph: self.graph, ..Job::new(format!("{}-{number}", self.prefix)) }
     }
 }
 

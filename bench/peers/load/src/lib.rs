@@ -7,4 +7,4 @@ mod latency;
 mod work;
 
 pub use driver::{Peer, drive};
-pub use work::{Job, PlannedStep, StepInput, finished, plan, ready, step};
+pub use work::{Job, PlannedStep, ROUNDS, StepInput, finished, node, plan, ready, step};

@@ -1,5 +1,8 @@
 //! The job: a plan of four steps in a diamond. Each step answers at once with 200 bytes that depend
 //! on its inputs. The functions are pure, so that the submitter can check the result.
+//!
+//! A job with `graph` is a workflow in place of a plan: a draft in three rounds of a loop, a branch on
+//! the number of rounds, two paths at the same time, and a merge after both.
 
 use std::collections::BTreeMap;
 
@@ -19,14 +22,27 @@ pub struct Job {
     pub sleep_ms: u64,
     /// `true` if the job waits for an approval between its plan and its first step.
     pub approve: bool,
+    /// `true` if the job is the workflow, whose activities are steps too.
+    pub graph: bool,
 }
 
 impl Job {
     /// Creates a job with the goal that all jobs share.
     pub fn new(id: String) -> Self {
         let goal = "Compare the three offers and write a summary of one page".to_owned();
-        Self { id, goal, sleep_ms: 0, approve: false }
+        Self { id, goal, sleep_ms: 0, approve: false, graph: false }
     }
+}
+
+/// The number of rounds of the workflow's loop.
+pub const ROUNDS: u32 = 3;
+
+/// Returns the input of a node of the workflow, with the results that it reads, by the names of
+/// their nodes.
+pub fn node(job: &Job, id: &str, results: &[(&str, &str)]) -> StepInput {
+    let results = results.iter().map(|(id, result)| ((*id).to_owned(), (*result).to_owned()));
+    let (goal, sleep_ms) = (job.goal.clone(), job.sleep_ms);
+    StepInput { id: id.to_owned(), goal, results: results.collect(), sleep_ms }
 }
 
 /// A step of a plan.
@@ -91,6 +107,15 @@ pub fn finished(mut done: BTreeMap<String, String>) -> String {
 
 /// Returns the result that a job must have. The submitter compares the actual result with it.
 pub(crate) fn expected(job: &Job) -> String {
+    if job.graph {
+        let mut draft = String::new();
+        for _ in 0..ROUNDS {
+            draft = answer(&node(job, "draft", &[("draft", &draft)]));
+        }
+        let path = |id| answer(&node(job, id, &[("draft", &draft)]));
+        let (left, right) = (path("left"), path("right"));
+        return answer(&node(job, "merge", &[("left", &left), ("right", &right)]));
+    }
     let (plan, mut done) = (diamond(), BTreeMap::new());
     while done.len() < plan.len() {
         for input in ready(job, &plan, &done) {
@@ -138,5 +163,7 @@ mod tests {
         assert_ne!(expected(&job), expected(&other));
         // The same value as in harness/work.py.
         assert!(expected(&job).starts_with("s4:6c3529bf..."), "{}", expected(&job));
+        let graph = Job { graph: true, ..job };
+        assert!(expected(&graph).starts_with("merge:92c64243..."), "{}", expected(&graph));
     }
 }

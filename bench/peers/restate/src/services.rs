@@ -1,11 +1,12 @@
 //! The services: the activities, and the job in two forms. In `Rpc` every activity is a durable
 //! call that any worker may take. In `Inline` every activity is a journaled step of the handler
 //! that runs the job. `Approval` is the first form as a workflow that waits for a person between
-//! the plan and the steps. The services contain only orchestration.
+//! the plan and the steps. `graph` is the workflow in the first two forms. The services contain only
+//! orchestration.
 
 use std::collections::BTreeMap;
 
-use peer_load::{Job, PlannedStep, StepInput, finished, plan, ready, step};
+use peer_load::{Job, PlannedStep, ROUNDS, StepInput, finished, node, plan, ready, step};
 use restate_sdk::prelude::*;
 
 pub(crate) struct Activities;
@@ -49,6 +50,28 @@ impl Rpc {
         }
         Ok(finished(done))
     }
+
+    #[handler]
+    async fn graph(&self, ctx: Context<'_>, job: Json<Job>) -> HandlerResult<String> {
+        let job = job.into_inner();
+        let activities = ctx.service_client::<ActivitiesClient>();
+        let (mut draft, mut rounds) = (String::new(), 0);
+        while rounds < ROUNDS {
+            let input = node(&job, "draft", &[("draft", &draft)]);
+            draft = activities.step(Json(input)).call().await?;
+            rounds += 1;
+        }
+        if rounds != ROUNDS {
+            return Err(TerminalError::new("the loop has not ended").into());
+        }
+        // Both calls start when they are created.
+        let [left, right] = ["left", "right"].map(|id| {
+            activities.step(Json(node(&job, id, &[("draft", &draft)]))).call()
+        });
+        let (left, right) = (left.await?, right.await?);
+        let input = node(&job, "merge", &[("left", &left), ("right", &right)]);
+        Ok(activities.step(Json(input)).call().await?)
+    }
 }
 
 pub(crate) struct Inline;
@@ -68,6 +91,27 @@ impl Inline {
             }
         }
         Ok(finished(done))
+    }
+
+    #[handler]
+    async fn graph(&self, ctx: Context<'_>, job: Json<Job>) -> HandlerResult<String> {
+        let job = job.into_inner();
+        let (mut draft, mut rounds) = (String::new(), 0);
+        while rounds < ROUNDS {
+            let input = node(&job, "draft", &[("draft", &draft)]);
+            draft = ctx.run(async || Ok(step(&input).await)).await?;
+            rounds += 1;
+        }
+        if rounds != ROUNDS {
+            return Err(TerminalError::new("the loop has not ended").into());
+        }
+        // This SDK has no concurrent `run`: the two paths follow each other.
+        let input = node(&job, "left", &[("draft", &draft)]);
+        let left = ctx.run(async || Ok(step(&input).await)).await?;
+        let input = node(&job, "right", &[("draft", &draft)]);
+        let right = ctx.run(async || Ok(step(&input).await)).await?;
+        let input = node(&job, "merge", &[("left", &left), ("right", &right)]);
+        Ok(ctx.run(async || Ok(step(&input).await)).await?)
     }
 }
 

@@ -37,7 +37,8 @@ impl Restate {
 impl Peer for Restate {
     async fn run(&self, job: Job) -> Result<String, String> {
         let service = if self.inline { "Inline" } else { "Rpc" };
-        self.call(RequestTarget::service(service, "run"), job).await
+        let handler = if job.graph { "graph" } else { "run" };
+        self.call(RequestTarget::service(service, handler), job).await
     }
 
     async fn park(&self, job: Job) -> Result<(), String> {
