@@ -54,7 +54,7 @@ bench: toolchain ## Measure Callboard on real nats-servers, 12 minutes; BENCH="a
 	@[ -n "$(BENCH)" ] || echo "What users would pick instead is measured beside it by: make bench-peers (half an hour; installs them)"
 
 bench-peers: ## Measure Callboard and, in the same run, Restate, DBOS, LangGraph, Celery and Temporal; installs them
-	@$(MAKE) bench BENCH_SERVERS=$(firstword $(BENCH_SERVERS)) BENCH="a b c d peers --keeping default,always --sleeping 1000,2000,5000 $(BENCH)"
+	@$(MAKE) bench BENCH_SERVERS=$(firstword $(BENCH_SERVERS)) BENCH="a b c d n peers --keeping default,always --sleeping 1000,2000,5000 $(BENCH)"
 
 # In seconds; 0 fuzzes until a finding.
 FUZZ_SECONDS := 60

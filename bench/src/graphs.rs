@@ -75,10 +75,7 @@ pub(crate) struct Logs {
 }
 
 /// Measures the graph, the map and the waiting workflows, each on processes of its own.
-pub(crate) async fn measure(
-    options: &Options,
-    program: Option<PathBuf>,
-) -> Result<Graphs, Failed> {
+pub(crate) async fn measure(options: &Options, program: Option<PathBuf>) -> Result<Graphs, Failed> {
     let mut graphs = Graphs::default();
     for keeping in &options.keeping {
         say(&format!("n: a graph, {}", keeping.as_str()));
@@ -123,11 +120,7 @@ fn submitter(company: &Company) -> Result<Submitter, Failed> {
     Submitter::of_workflow(company, workflow)
 }
 
-async fn whole(
-    company: &Company,
-    options: &Options,
-    keeping: Keeping,
-) -> Result<Measured, Failed> {
+async fn whole(company: &Company, options: &Options, keeping: Keeping) -> Result<Measured, Failed> {
     let submitter = submitter(company)?;
     diamond::warm_up(&submitter).await?;
     let (latency, _) = diamond::latency_of(&submitter, company, options).await?;
@@ -179,13 +172,6 @@ fn moves(entry: &Entry, is: impl Fn(&Move) -> bool) -> usize {
     let Some(Known::Decision(decision)) = known else { return 0 };
     let Decision::Note(Note::Advanced(advance)) = *decision else { return 0 };
     advance.moves.iter().filter(|one| is(one)).count()
-}
-
-impl Measured {
-    /// Returns the CPU time per visit of supervisor and worker, in milliseconds.
-    fn own_ms_per_visit(&self) -> f64 {
-        own(&self.cpu_ms_per_visit)
-    }
 }
 
 /// Returns the sum of supervisor and worker.

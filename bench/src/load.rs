@@ -57,10 +57,7 @@ impl Submitter {
     }
 
     /// Creates a submitter of a workflow.
-    pub(crate) fn of_workflow(
-        company: &Company,
-        workflow: SubmitWorkflow,
-    ) -> Result<Self, Failed> {
+    pub(crate) fn of_workflow(company: &Company, workflow: SubmitWorkflow) -> Result<Self, Failed> {
         Ok(Self { workflow: Some(workflow), ..Self::new(company)? })
     }
 

@@ -1,4 +1,4 @@
-//! The tables of C to H, L, T and W.
+//! The tables of C to H, L, T and W. Those of N are beside its measurements.
 
 use crate::{
     failover::Failover,
@@ -46,21 +46,21 @@ pub(crate) struct Waiting {
     pub(crate) jobs: &'static str,
     /// Object of the wait.
     pub(crate) of: &'static str,
-    /// Report that ends the wait.
-    pub(crate) goes_on: &'static str,
+    /// Report that ends the wait, without its article.
+    pub(crate) report: &'static str,
     /// Name of the first record after it.
     pub(crate) next: &'static str,
 }
 
 /// Builds the tables of C: memory, and resuming.
 pub(crate) fn parked(parked: &Parked) -> [Table; 2] {
-    let (of, goes_on) = ("a person", "an answer");
-    waiting(parked, &Waiting { scenario: "C", jobs: "jobs", of, goes_on, next: "command" })
+    let (of, report, next) = ("a person", "answer", "command");
+    waiting(parked, &Waiting { scenario: "C", jobs: "jobs", of, report, next })
 }
 
 /// Builds the tables of jobs that wait: memory, and resuming.
 pub(crate) fn waiting(parked: &Parked, words: &Waiting) -> [Table; 2] {
-    let Waiting { scenario, jobs, of, goes_on, next } = words;
+    let Waiting { scenario, jobs, of, report, next } = words;
     let (n, server) = (parked.n, &parked.server);
     let title = format!("{scenario}: {n} {jobs} that wait for {of} ({server})");
     let columns =
@@ -83,8 +83,9 @@ pub(crate) fn waiting(parked: &Parked, words: &Waiting) -> [Table; 2] {
         number(parked.parked_per_s),
         number(parked.settle_s)
     ));
-    let title = format!("{scenario}: {goes_on}, one at a time");
-    let mut resume = Table::new(title, &["from it to", "p50 ms", "p99 ms", "n"]);
+    let (title, from) =
+        (format!("{scenario}: an {report}, one at a time"), format!("from the {report} to"));
+    let mut resume = Table::new(title, &[&from, "p50 ms", "p99 ms", "n"]);
     let next = format!("the next {next}");
     for (name, percentiles) in
         [(next, &parked.resumed_ms), ("the end of the job".to_owned(), &parked.done_ms)]

@@ -246,7 +246,10 @@ mod tests {
         let shown = graph(graph_of_most_visits()).unwrap();
         assert!(bytes(&shown).unwrap().len() <= limits::REPLY_BYTES_MAX);
         assert_eq!(shown.visits.len(), usize::try_from(STEPS_MAX).unwrap());
-        assert!(shown.visits[0].input["args"]["left_out"].is_object() || shown.visits[0].input["left_out"].is_object());
+        assert!(
+            shown.visits[0].input["args"]["left_out"].is_object()
+                || shown.visits[0].input["left_out"].is_object()
+        );
     }
 
     #[test]

@@ -2,13 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use proto::{
-    door::SubmitWorkflow,
-    entry::Entry,
-    fact::Fact,
-    id::Seq,
-    record::Known,
-};
+use proto::{door::SubmitWorkflow, entry::Entry, fact::Fact, id::Seq, record::Known};
 use serde::Serialize;
 use serde_json::json;
 
@@ -84,7 +78,8 @@ pub(crate) async fn measure(company: &Company, options: &Options) -> Result<Mapp
 fn by_worker(entries: &[Entry]) -> Vec<usize> {
     let mut results = BTreeMap::<&str, usize>::new();
     for record in entries.iter().filter_map(|entry| entry.record.as_ref().ok()) {
-        let is_result = matches!(record.known(), Ok(Known::Fact(fact)) if matches!(*fact, Fact::Called(_)));
+        let is_result =
+            matches!(record.known(), Ok(Known::Fact(fact)) if matches!(*fact, Fact::Called(_)));
         if is_result {
             *results.entry(&record.by).or_default() += 1;
         }

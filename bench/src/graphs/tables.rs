@@ -12,8 +12,8 @@ pub(crate) fn graphs(figures: &Graphs) -> Vec<Table> {
     let mut tables = vec![whole(&figures.graphs)];
     tables.extend(figures.map.as_ref().map(map));
     tables.extend(figures.waiting.as_ref().into_iter().flat_map(|parked| {
-        let (of, goes_on) = ("an event", "an event");
-        let words = Waiting { scenario: "N", jobs: "workflows", of, goes_on, next: "record" };
+        let (of, report, next) = ("an event", "event", "record");
+        let words = Waiting { scenario: "N", jobs: "workflows", of, report, next };
         waiting(parked, &words)
     }));
     tables
