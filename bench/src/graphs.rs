@@ -122,7 +122,7 @@ fn submitter(company: &Company) -> Result<Submitter, Failed> {
 
 async fn whole(company: &Company, options: &Options, keeping: Keeping) -> Result<Measured, Failed> {
     let submitter = submitter(company)?;
-    diamond::warm_up(&submitter).await?;
+    submitter.alone(options.alone.min(diamond::WARM)).await?;
     let (latency, _) = diamond::latency_of(&submitter, company, options).await?;
     let (throughput, last) = diamond::throughput_of(&submitter, company, options).await?;
     let logs = logs(&company.broker, &last.last).await?;

@@ -28,7 +28,7 @@ pub(crate) async fn measure(company: &Company, options: &Options) -> Result<Park
     let submitter = super::submitter(company)?;
     let sizes = (options.waiting, options.woken);
     // Caches, consumers and connections exist before the first reading.
-    let (some, _) = park(&submitter, diamond::WARM.min(options.waiting)).await?;
+    let (some, _) = park(&submitter, diamond::WARM.min(options.woken)).await?;
     wake(company, &submitter, some).await?;
     parked::measured(
         company,
