@@ -46,8 +46,8 @@ use self::{
     pending::{Advance, Cleanup, Pending},
 };
 
-/// Limit on the decisions of one activation: two for each visit of a workflow, of which there may be
-/// more than steps of a plan, and some more. A job that exceeds it does not converge.
+/// Limit on the decisions of one activation: two for each visit of a workflow, which may have more
+/// visits than a plan has steps, and some more. A job that exceeds it does not converge.
 pub(crate) const DECISIONS_MAX: usize = 2 * proto::workflow::STEPS_MAX as usize + 100;
 
 /// Limit on consecutive conflicts. Beyond it another supervisor is deciding the job, and the
