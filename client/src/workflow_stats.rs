@@ -160,7 +160,7 @@ impl Client {
         let max = max.min(STATS_JOBS_MAX);
         let (wanted, more) = self.jobs_with_workflow(filter, only, max).await?;
         let graphs = stream::iter(wanted).map(async |(job, state)| {
-            match self.call(&GetGraph { job, at: None }).await {
+            match self.call(&GetGraph { job, at: None, files: false }).await {
                 Ok(graph) => Ok(Read::Graph(state, Box::new(graph))),
                 // The job was purged meanwhile.
                 Err(failure) if failure.code == Code::NotFound => Ok(Read::Gone),

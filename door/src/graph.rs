@@ -1,11 +1,12 @@
 //! The graph of a job's workflow, now or at a point of its log.
 
+use agents::workflow::spell::yaml;
 use machine::Job;
 use proto::{
     door::GetGraph,
     error::{Code, Failure},
     refusal::Text,
-    workflow::WorkflowGraph,
+    workflow::{WorkflowFiles, WorkflowGraph, WorkflowRun},
 };
 use runtime::service::{Answers, Asked};
 
@@ -13,10 +14,10 @@ use super::{Door, fold, folds::Found, rollback, truncate};
 
 impl Answers<GetGraph> for Door {
     async fn answer(&self, asked: Asked<'_, GetGraph>) -> Result<WorkflowGraph, Failure> {
-        let GetGraph { job, at } = asked.request()?;
+        let GetGraph { job, at, files } = asked.request()?;
         let shown = match at {
             None => match self.observer.folds.job(&*self.broker.log, &job).await? {
-                Found::Folded(folded) => graph(&folded.job)?,
+                Found::Folded(folded) => graph(&folded.job, files)?,
                 Found::Broken(failure) => return Err(failure),
                 Found::Missing => return Err(fold::missing(&job)),
             },
@@ -27,7 +28,7 @@ impl Answers<GetGraph> for Door {
                     past.seq_of(&at, "at").map(|seq| past.job_at(seq))
                 })?
                 .map_err(|refused| *refused)?;
-                graph(&past)?
+                graph(&past, files)?
             }
         };
         let graph = shown
@@ -36,6 +37,18 @@ impl Answers<GetGraph> for Door {
     }
 }
 
-fn graph(job: &Job) -> Result<Option<WorkflowGraph>, Failure> {
-    fold::apart(job.id(), || job.graph())
+fn graph(job: &Job, with_files: bool) -> Result<Option<WorkflowGraph>, Failure> {
+    fold::apart(job.id(), || {
+        let mut graph = job.graph()?;
+        if with_files {
+            graph.files = job.workflow().map(|(run, _)| Box::new(files(run)));
+        }
+        Some(graph)
+    })
+}
+
+/// Writes the definitions of a run as files.
+fn files(run: &WorkflowRun) -> WorkflowFiles {
+    let below = run.workflows.iter().map(|(name, below)| (name.clone(), yaml(&below.definition)));
+    WorkflowFiles { source: yaml(&run.definition), workflows: below.collect() }
 }

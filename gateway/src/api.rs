@@ -153,6 +153,7 @@ fn of_logs_and_files() -> Vec<Route> {
             .verb(Verb::Graph)
             .param::<Point>("at")
             .param::<u32>("revision")
+            .param::<Switch>("files")
             .replies_either::<PlanGraph, WorkflowGraph>(OK),
         Route::get("/v1/jobs/{job}/diff", plans::diff)
             .verb(Verb::Get)

@@ -102,6 +102,8 @@ export const api = {
   job: (job, at) => get(`jobs/${id(job)}`, { at }),
   /** @param {string} job @param {string | number} [at] */
   graph: (job, at) => get(`jobs/${id(job)}/graph`, { at }),
+  /** The graph of a running job, with its definition as files. @param {string} job */
+  graphFiles: (job) => get(`jobs/${id(job)}/graph`, { files: 1 }),
   /** @param {string} job @param {any} body */
   signal: (job, body) => write('POST', `jobs/${id(job)}/signals`, body),
   /** @param {string} job @param {any} body */
@@ -129,6 +131,14 @@ export const api = {
   revisions: (name, revision) => get(`agents/${id(name)}/revisions`, { revision }),
   /** @param {string} name */
   dropAgent: (name) => write('DELETE', `agents/${id(name)}`, undefined),
+  /** @param {string} [name] */
+  workflows: (name) => get(name ? `workflows/${id(name)}` : 'workflows'),
+  /** @param {string} name @param {string} text @param {number} revision the one that the text takes the place of; 0 if the bucket has none */
+  setWorkflow: (name, text, revision) => write('PUT', `workflows/${id(name)}`, { text }, { 'If-Match': `"${revision}"` }),
+  /** Checks a workflow and stores nothing. @param {string} name @param {string} text */
+  checkWorkflow: (name, text) => write('PUT', `workflows/${id(name)}?check=1`, { text }),
+  /** @param {string} name @param {number} revision */
+  dropWorkflow: (name, revision) => write('DELETE', `workflows/${id(name)}`, undefined, { 'If-Match': `"${revision}"` }),
   dead: () => get('dead'),
   /** @param {Record<string, any>} query */
   usage: (query) => get('usage', query),

@@ -19,7 +19,7 @@ import { empty, icon, toastList } from './parts/ui.js';
 
 const NAV = /** @type {[string, string, string][]} */ ([
   ['jobs', 'list-checks', 'j'], ['inbox', 'inbox', 'i'], ['chat', 'message-square', 'c'],
-  ['agents', 'bot', 'a'], ['tools', 'wrench', 't'], ['crew', 'users', 'w'], ['costs', 'tag', 'u'], ['health', 'activity', 'h'],
+  ['agents', 'bot', 'a'], ['workflows', 'git-fork', 'f'], ['tools', 'wrench', 't'], ['crew', 'users', 'w'], ['costs', 'tag', 'u'], ['health', 'activity', 'h'],
 ]);
 
 /** @type {Page | undefined} */
@@ -33,6 +33,7 @@ const MAKE = {
   new: async () => new (await import('./pages/new.js')).NewPage(),
   chat: async (id) => new (await import('./pages/chat.js')).ChatPage(id),
   agents: async () => new (await import('./pages/agents.js')).AgentsPage(),
+  workflows: async () => (await import('./pages/workflows.js')).openWorkflows(),
   tools: async () => new (await import('./pages/tools.js')).ToolsPage(),
   crew: async () => new (await import('./pages/crew.js')).CrewPage(),
   costs: async () => new (await import('./pages/costs.js')).CostsPage(),

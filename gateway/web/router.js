@@ -4,7 +4,7 @@ import { emit } from './state/bus.js';
 
 /** @typedef {{page: string, id: string, query: URLSearchParams}} Route */
 
-const PAGES = ['jobs', 'inbox', 'new', 'chat', 'agents', 'tools', 'crew', 'costs', 'health', 'signin'];
+const PAGES = ['jobs', 'inbox', 'new', 'chat', 'agents', 'workflows', 'tools', 'crew', 'costs', 'health', 'signin'];
 
 /** @returns {Route} */
 export function route() {

@@ -1,8 +1,8 @@
 //! The spelling of a workflow in blocks: the inverse of the reader, for workflows that were read.
 
 use proto::workflow::{
-    Agent, AgentTask, End, Event, FormField, Human, Join, Limits, Map, Model, Node, Parallel,
-    Pause, Route, StateSlot, Target, TemplateValue, Timeout, Tool, Wait, Work, Workflow,
+    Agent, AgentTask, End, Event, FormField, Human, Join, Limits, Map, Model, Node, NodeId,
+    Parallel, Pause, Place, Route, StateSlot, Target, TemplateValue, Timeout, Tool, Wait, Work, Workflow,
 };
 use serde_json::{Map as Fields, Value, json};
 
@@ -28,6 +28,54 @@ pub fn blocks(workflow: &Workflow) -> Value {
     let nodes = nodes.iter().map(|(id, one)| (id.to_string(), node(one)));
     put(&mut file, "nodes", Value::Object(nodes.collect()));
     Value::Object(file)
+}
+
+/// Returns a workflow as the text of a file in YAML: the nodes in the order in which paths reach them.
+#[must_use]
+pub fn yaml(workflow: &Workflow) -> String {
+    let mut file = blocks(workflow);
+    if let Some(nodes) = file["nodes"].as_object_mut() {
+        let mut sorted = Fields::new();
+        for id in in_order(workflow) {
+            sorted.extend(nodes.get(id.as_str()).map(|node| (id.to_string(), node.clone())));
+        }
+        *nodes = sorted;
+    }
+    let written = serde_saphyr::to_string(&file).ok();
+    let is_same = |text: &String| {
+        let again: Result<Value, _> = serde_saphyr::from_str(text);
+        again.is_ok_and(|again| again == file)
+    };
+    // JSON is YAML, too.
+    written.filter(is_same).unwrap_or_else(|| file.to_string())
+}
+
+/// Returns the nodes in the order of a walk from the start, each with its branches and body first.
+fn in_order(workflow: &Workflow) -> Vec<&NodeId> {
+    let edges = workflow.edges();
+    let mut found: Vec<&NodeId> = Vec::new();
+    let mut open = vec![&workflow.start];
+    while let Some(id) = open.pop() {
+        if found.contains(&id) {
+            continue;
+        }
+        found.push(id);
+        let leaves = |from: &Place| match from {
+            Place::Node(node) | Place::Join(node) => node == id,
+            Place::End => false,
+        };
+        let next = edges.iter().filter(|edge| leaves(&edge.from));
+        let next: Vec<&NodeId> = next
+            .filter_map(|edge| match &edge.to {
+                Place::Node(to) => workflow.nodes.get_key_value(to).map(|(to, _)| to),
+                Place::Join(_) | Place::End => None,
+            })
+            .collect();
+        open.extend(next.into_iter().rev());
+    }
+    let rest: Vec<&NodeId> = workflow.nodes.keys().filter(|id| !found.contains(id)).collect();
+    found.extend(rest);
+    found
 }
 
 /// Returns a node as a file has it.
@@ -67,7 +115,10 @@ fn target(target: &Target) -> Value {
 }
 
 fn duration(ms: u64) -> Value {
-    json!(format!("{ms}ms"))
+    let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1000, "s"), (1, "ms")];
+    let whole = units.into_iter().find(|(size, _)| ms.is_multiple_of(*size));
+    let (size, unit) = whole.unwrap_or((1, "ms"));
+    json!(format!("{}{unit}", ms / size))
 }
 
 fn timeout(timeout: &Timeout) -> Value {
@@ -277,5 +328,62 @@ nodes:
         ) {
             is_read_back(&drawn_file(&choices).to_string());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::workflow::{
+        read::{Known, read},
+        shipped,
+    };
+
+    fn workflow(text: &str) -> Workflow {
+        let read = read("w", text, &Known::default());
+        read.map_err(|mistakes| mistakes.to_string()).unwrap().workflow
+    }
+
+    #[test]
+    fn the_yaml_of_a_workflow_is_read_as_the_same_workflow() {
+        let mut texts: Vec<String> = shipped::names()
+            .map(|name| shipped::text(&name).unwrap().to_owned())
+            .collect();
+        let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/workflows");
+        for entry in std::fs::read_dir(examples).unwrap() {
+            let text = entry.ok().map(|entry| entry.path()).filter(|path| path.is_file());
+            let text = text.map(|path| std::fs::read_to_string(path).unwrap());
+            texts.extend(text.filter(|text| read("w", text, &Known::default()).is_ok()));
+        }
+        assert!(texts.len() > 8, "{}", texts.len());
+        for text in texts {
+            let before = workflow(&text);
+            assert_eq!(workflow(&yaml(&before)), before, "{text}");
+        }
+    }
+
+    #[rstest]
+    #[case::words("yes")]
+    #[case::number("1e3")]
+    #[case::nothing("~")]
+    #[case::comment("a # b: - c")]
+    #[case::lines("  one\n\n two \n")]
+    #[case::quotes("it's \"here\" \\ {{ input }}")]
+    #[case::wide("好 \u{200b}\u{2028} 🙂\u{7}")]
+    fn texts_that_mean_something_in_yaml_stay_texts(#[case] text: &str) {
+        let mut before = workflow("workflow: w\nstart: a\nnodes: {a: {type: model, prompt: x}}");
+        let node = before.nodes.values_mut().next().unwrap();
+        node.title = Some(text.to_owned());
+        assert_eq!(workflow(&yaml(&before)), before);
+    }
+
+    #[test]
+    fn nodes_are_in_the_order_of_their_paths_and_durations_in_whole_units() {
+        let text = "workflow: w\nlimits: {deadline: 7d}\nstart: zoo\nnodes:\n  aim: {type: wait, for: 90s, next: end}\n  zoo: \
+                    {type: parallel, branches: {b: cat, a: bee}, next: aim}\n  bee: {type: set, write: {}}\n  cat: {type: wait, for: 2h}\n";
+        let text = text.replace("{type: set, write: {}}", "{type: model, prompt: x}");
+        insta::assert_snapshot!(yaml(&workflow(&text)));
     }
 }

@@ -23,6 +23,8 @@ const PAGES: &[(&str, &str)] = &[
     ("/new", "textarea.goal"),
     ("/chat", "textarea"),
     ("/agents?name=default", ".tree"),
+    ("/workflows", ".flow-list .item"),
+    ("/workflows/human-review?node=review", ".flow-lines .at"),
     ("/tools?name=echo", ".two-main form"),
     ("/crew", ".table"),
     ("/costs", ".bars-bar"),
@@ -41,7 +43,7 @@ nodes:
 "#;
 
 /// Returns the violations of a page, one line each.
-async fn violations(page: &Page, what: &str) -> Vec<String> {
+pub(crate) async fn violations(page: &Page, what: &str) -> Vec<String> {
     let run = "axe.run(document, { resultTypes: ['violations'] }).then((r) => r.violations.flatMap(\
                (v) => v.nodes.map((n) => `${v.id}: ${n.target} ${n.html.slice(0, 160)} \
                ${n.any.map((a) => a.message).join()}`)))";

@@ -4,6 +4,7 @@
 
 mod access;
 mod costs;
+mod editor;
 mod flow;
 mod flows;
 mod hostile;

@@ -122,6 +122,13 @@ impl Stage {
         assert!(sent.status().is_success(), "{}", sent.text().await.unwrap());
     }
 
+    /// Stores a workflow over HTTP, whatever its revision is.
+    pub(crate) async fn workflow(&self, name: &str, text: &str) {
+        let put = self.http.put(self.url(&format!("/v1/workflows/{name}")));
+        let sent = put.json(&serde_json::json!({"text": text})).send().await.unwrap();
+        assert!(sent.status().is_success(), "{}", sent.text().await.unwrap());
+    }
+
     /// Makes a link to the answer page of a question, and returns its path.
     pub(crate) async fn link(&self, job: &str, ask: &str) -> String {
         let path = format!("/v1/jobs/{job}/questions/{ask}/links");

@@ -169,7 +169,7 @@ async fn graph(global: &Global, output: Output, args: GraphArgs) -> Outcome {
         (None, Some(named)) => {
             let client = connect::client(global, output).await?;
             let job = connect::job(&client, named).await?.job;
-            let graph = client.call(&GetGraph { job, at: args.at }).await?;
+            let graph = client.call(&GetGraph { job, at: args.at, files: false }).await?;
             let marks = Marks::of(&graph);
             (graph.definition, marks)
         }

@@ -23,7 +23,7 @@ use proto::{
     lang::Words,
     refusal::{Text, Warnings},
     tool::ToolSpec,
-    workflow::WorkflowName,
+    workflow::{Workflow, WorkflowName},
 };
 use runtime::service::{Answers, Asked};
 
@@ -68,7 +68,7 @@ impl Answers<SetWorkflow> for Door {
             let why = Text::AtMostBytes { max: &FILE_BYTES_MAX };
             return Err(Failure::about(Code::TooLarge, "text", why));
         }
-        let warnings = self.checked(&name, &text)?;
+        let (workflow, warnings) = self.checked(&name, &text)?;
         if self.workflows.look(|shelf| shelf.is_full_for(&name)) {
             let why = Text::WorkflowManyStored { max: &WORKFLOWS_MAX };
             return Err(Failure::about(Code::TooLarge, "name", why));
@@ -80,7 +80,8 @@ impl Answers<SetWorkflow> for Door {
             expect(&name, expected_revision, former.as_ref())?;
         }
         if check {
-            return Ok(WorkflowChanged { name, revision: None, warnings });
+            let graph = Some(Box::new(workflow.shape()));
+            return Ok(WorkflowChanged { name, revision: None, graph, warnings });
         }
         let revision = match former {
             Some(same) if is_same => same.revision,
@@ -91,7 +92,7 @@ impl Answers<SetWorkflow> for Door {
             shelf.put(name.clone(), revision, text.as_bytes());
         });
         tracing::info!(workflow = %name, revision, "a workflow was stored in the bucket");
-        Ok(WorkflowChanged { name, revision: Some(revision), warnings })
+        Ok(WorkflowChanged { name, revision: Some(revision), graph: None, warnings })
     }
 }
 
@@ -108,7 +109,7 @@ impl Answers<DropWorkflow> for Door {
             self.agents.look(|agents| users(agents, shelf, &name))
         });
         tracing::info!(workflow = %name, "a workflow was removed from the bucket");
-        Ok(WorkflowChanged { name, revision: Some(revision), warnings })
+        Ok(WorkflowChanged { name, revision: Some(revision), graph: None, warnings })
     }
 }
 
@@ -120,7 +121,11 @@ impl Door {
 
     /// Checks a file against all tools, agents and workflows. Tools and agents may follow later, so
     /// unknown names are warnings.
-    fn checked(&self, name: &WorkflowName, text: &str) -> Result<Warnings, Failure> {
+    fn checked(
+        &self,
+        name: &WorkflowName,
+        text: &str,
+    ) -> Result<(Workflow, Warnings), Failure> {
         let registered = self.registry.all();
         let tools: Vec<&ToolSpec> = registered.iter().map(|tool| &tool.spec).collect();
         let agents: Vec<_> = self.agents.look(|all| all.names().cloned().collect());
@@ -141,7 +146,7 @@ impl Door {
         for warning in &checked.warnings {
             warnings.add(&Words::new(|language| warning.text(language)));
         }
-        Ok(warnings)
+        Ok((checked.workflow, warnings))
     }
 
     /// Stores a workflow. Without an expected revision the last writer wins.
@@ -245,6 +250,7 @@ fn shown(entry: Entry<'_>) -> WorkflowEntry {
         about: brief.map(|brief| brief.about).unwrap_or_default(),
         text: None,
         definition: None,
+        graph: None,
         mistakes,
     }
 }
@@ -254,5 +260,6 @@ fn whole(entry: Entry<'_>) -> WorkflowEntry {
     let text = entry.text.to_owned();
     let read = read(&entry.place(), &text, &Known::default());
     let definition = read.ok().map(|checked| Box::new(checked.workflow));
-    WorkflowEntry { text: Some(text), definition, ..shown(entry) }
+    let graph = definition.as_deref().map(|workflow| Box::new(workflow.shape()));
+    WorkflowEntry { text: Some(text), definition, graph, ..shown(entry) }
 }

@@ -24,10 +24,11 @@ const REVISION: &str = "revision:";
 pub(super) async fn graph(caller: Caller, Path(job): Path<String>, uri: Uri) -> Answered {
     let params = Params::read(&caller, &uri);
     let (at, revision) = (params.one("at")?, params.one("revision")?);
+    let files = params.is_set("files")?;
     let job: JobId = named(&caller, &job)?;
     let view = view(&caller, job.clone(), ("at", at.clone())).await?;
     if view.graph.is_some() && revision.is_none() {
-        return reply(&caller, caller.client.call(&GetGraph { job, at }).await);
+        return reply(&caller, caller.client.call(&GetGraph { job, at, files }).await);
     }
     let graph = match revision {
         None => PlanGraph::of(&view),

@@ -11,6 +11,7 @@ import { addWords, t } from '../settings.js';
 import { duration, ms, short } from '../format.js';
 import { actionsOf, ICONS, openAction } from '../parts/actions.js';
 import { hasEnded, mark, shown, tone } from '../parts/mark.js';
+import { FLOW_WORDS } from '../parts/flowgraph.js';
 import { markdown } from '../parts/markdown.js';
 import { offer } from '../parts/palette.js';
 import { questionCard } from '../parts/question.js';
@@ -36,7 +37,7 @@ export async function openJob(job) {
   // The words and the events come at the same time.
   const page = new JobPage(job);
   try {
-    await addWords(WORDS);
+    await Promise.all([addWords(WORDS), addWords(FLOW_WORDS)]);
   } catch (problem) {
     page.close();
     throw problem;
@@ -58,7 +59,9 @@ export class JobPage {
     this.past = undefined;
     /** Pages keep what their tabs need between two drawings. @type {Record<string, any>} */
     this.memo = {};
-    this.help = /** @type {[string, string][]} */ ([['1 … 6', 'key_tabs'], ['j / k', 'key_steps'], ['[ / ]', 'key_event'], ['{ / }', 'key_step'], ['← ↑ → ↓', 'key_graph'], ['h', 'key_done'], ['< / >', 'key_revision'], ['l', 'live'], ['.', 'actions'], ['s', 'act_steer'], ['p', 'key_pause'], ['x', 'act_cancel'], ['b', 'act_roll_back'], ['f', 'act_fork']]);
+    /** The editor of the graph, while it is open. @type {import('./job/editgraph.js').GraphEdit | undefined} */
+    this.edit = undefined;
+    this.help = /** @type {[string, string][]} */ ([['1 … 6', 'key_tabs'], ['j / k', 'key_steps'], ['[ / ]', 'key_event'], ['{ / }', 'key_step'], ['← ↑ → ↓', 'key_graph'], ['h', 'key_done'], ['< / >', 'key_revision'], ['l', 'live'], ['.', 'actions'], ['s', 'act_steer'], ['e', 'act_edit_graph'], ['p', 'key_pause'], ['x', 'act_cancel'], ['b', 'act_roll_back'], ['f', 'act_fork']]);
     const act = (/** @type {import('../parts/orders.js').Kind} */ kind) => () => {
       if (kind === 'pause' && this.stream.view?.sub_status === 'paused') kind = 'resume';
       const can = actionsOf(this.stream.view);
@@ -70,8 +73,8 @@ export class JobPage {
       '[': () => this.seek(-1), ']': () => this.seek(1), '{': () => this.seek(-1, true), '}': () => this.seek(1, true),
       h: toggleDone, '<': () => stepRevision(this.shownFold().revisions, -1), '>': () => stepRevision(this.shownFold().revisions, 1),
       l: () => select({ at: undefined }), '.': () => { this.menu = !this.menu; emit(); },
-      s: act('steer'), p: act('pause'), x: act('cancel'), b: act('roll_back'), f: act('fork'),
-      Escape: () => { this.menu = false; select({ step: undefined, event: undefined, node: undefined }); },
+      s: act('steer'), e: act('edit_graph'), p: act('pause'), x: act('cancel'), b: act('roll_back'), f: act('fork'),
+      Escape: () => { this.menu = false; if (!this.edit) select({ step: undefined, event: undefined, node: undefined }); },
     });
     offer(() => [
       ...actionsOf(this.stream.view).map((kind) => ({ word: t(`act_${kind}`), icon: ICONS[kind], run: () => this.act(kind) })),
@@ -79,6 +82,7 @@ export class JobPage {
     ]);
   }
   close() {
+    this.edit?.close();
     this.stream.close();
     offer(() => []);
   }
@@ -95,8 +99,25 @@ export class JobPage {
   /** @param {import('../parts/orders.js').Kind} kind @param {any} [more] */
   act(kind, more = {}) {
     this.menu = false;
+    if (kind === 'edit_graph') return select({ edit: 'graph', at: undefined, node: undefined, step: undefined });
     emit();
     openAction(kind, { job: this.job, view: this.stream.view, fold: this.stream.fold, ...(this.past ? { at: this.past.at } : {}), done: () => { if (kind === 'roll_back' || kind === 'restart' || kind === 'recover') select({ at: undefined }); this.stream.resume(); }, ...more });
+  }
+  /** The editor of the graph, if the address asks for it. @param {any} view */
+  editing(view) {
+    if (route().query.get('edit') !== 'graph' || !view.graph || this.past) {
+      this.edit?.close();
+      this.edit = this.memo.editBusy = undefined;
+      return undefined;
+    }
+    if (!this.edit && !this.memo.editBusy) {
+      this.memo.editBusy = true;
+      const closed = () => select({ edit: undefined });
+      import('./job/editgraph.js').then(({ GraphEdit }) => {
+        if (this.memo.editBusy) this.edit = new GraphEdit(this.job, { closed, done: () => { closed(); this.stream.resume(); } });
+      }, () => { this.memo.editBusy = undefined; }).finally(emit);
+    }
+    return this.edit ? this.edit.view(hasEnded(view.state)) : skeleton(4);
   }
   /** Selects the next step. @param {number} by */
   step(by) {
@@ -166,17 +187,22 @@ export class JobPage {
     const node = tab === 'plan' && view.graph ? query.get('node') : null;
     const panel = node ?? (['log', 'family'].includes(tab) ? null : step);
     const questions = this.past ? [] : now.questions ?? [];
+    const editing = this.editing(now);
     const below = this.past ? [] : [...fold.questions.values()].filter((q) => q.below && !q.ended);
     return html`<div class="page job-page ${this.past ? 'past' : ''}">
       ${this.header(view, fold, now)}
-      ${this.past ? nothing : html`${questions.map((/** @type {any} */ q) => html`<div class="card ask">${questionCard(this.job, q, { keys: false })}</div>`)}
+      ${this.past || editing ? nothing : html`${questions.map((/** @type {any} */ q) => html`<div class="card ask">${questionCard(this.job, q, { keys: false })}</div>`)}
         ${below.map((q) => html`<div class="card ask"><p class="muted">${t('child_asks')} <a href="/jobs/${q.below.job}">${q.below.path}</a></p>${questionCard(q.below.job, q, {})}</div>`)}`}
-      ${scrubber(this)}
+      ${editing ? html`<section class="flow-editing stack" aria-label=${t('act_edit_graph')}>${editing}</section>` : this.tabs(view, fold, { tab, node, panel })}
+    </div>`;
+  }
+  /** @param {any} view @param {any} fold @param {{tab: string, node: string | null, panel: string | null}} chosen */
+  tabs(view, fold, { tab, node, panel }) {
+    return html`${scrubber(this)}
       <div class="tabs" role="tablist" aria-label=${t('views')}>${TABS.map((name, n) => html`<button role="tab" id="tab-${name}" aria-selected=${name === tab ? 'true' : 'false'} aria-controls="tab-panel" @click=${() => select({ tab: n ? name : undefined })}>${t(`tab_${name}`)}</button>`)}</div>
       <div class="split ${panel ? 'with-panel' : ''}"><div class="split-main" role="tabpanel" id="tab-panel" aria-labelledby="tab-${tab}">
         ${tab === 'plan' ? html`${this.outcome(view)}${planTab(this, view, fold)}${filesView(this.job, view, stepsOf(view, fold))}` : tab === 'time' ? timeTab(this, fold) : tab === 'said' ? saidTab(this, view, fold) : tab === 'log' ? logTab(this, fold) : tab === 'agent' ? agentTab(this, now) : familyTab(this, now)}</div>
-        ${node ? nodePanel(this, view, fold, node) : panel ? stepPanel(this, view, fold, panel) : nothing}</div>
-    </div>`;
+        ${node ? nodePanel(this, view, fold, node) : panel ? stepPanel(this, view, fold, panel) : nothing}</div>`;
   }
   /** @param {any} view @param {any} fold @param {any} now */
   header(view, fold, now) {

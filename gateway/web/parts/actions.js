@@ -26,12 +26,13 @@ export function actionsOf(job) {
   if (job.state === 'failed') out.push('recover');
   const why = Array.isArray(job.why) ? job.why.map((/** @type {any} */ w) => w.code) : [job.why?.code];
   if (!ended && why.some((/** @type {string} */ code) => ['given_up', 'retry', 'outage', 'unreadable'].includes(code))) out.push('retry');
+  if (!ended && job.graph) out.push('edit_graph');
   if (!ended) out.push('snapshot');
   out.push('fork', 'roll_back');
   if (!ended) out.push('cancel');
   return out;
 }
-export const ICONS = /** @type {Record<string, string>} */ ({ cancel: 'ban', pause: 'pause', resume: 'play', retry: 'rotate-ccw', recover: 'rotate-ccw', steer: 'send', snapshot: 'tag', fork: 'git-fork', roll_back: 'undo-2', restart: 'history' });
+export const ICONS = /** @type {Record<string, string>} */ ({ cancel: 'ban', pause: 'pause', resume: 'play', retry: 'rotate-ccw', recover: 'rotate-ccw', steer: 'send', snapshot: 'tag', fork: 'git-fork', roll_back: 'undo-2', restart: 'history', edit_graph: 'pencil' });
 
 /** Opens the dialog of an action. @param {import('./orders.js').Kind} kind @param {Target} target */
 export function openAction(kind, target) {

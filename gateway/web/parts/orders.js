@@ -1,7 +1,7 @@
 // Actions on a job as requests: for the gateway, and written for other clients. Pure; tests cover it.
 
 /**
- * @typedef {'cancel' | 'pause' | 'resume' | 'retry' | 'recover' | 'steer' | 'snapshot' | 'fork' | 'roll_back' | 'restart'} Kind
+ * @typedef {'cancel' | 'pause' | 'resume' | 'retry' | 'recover' | 'steer' | 'snapshot' | 'fork' | 'roll_back' | 'restart' | 'edit_graph'} Kind `edit_graph` has an editor of its own
  * @typedef {{reason: string, text: string, name: string, to: string, id: string, again: boolean}} Form
  * @typedef {{kind: Kind, job: string, step?: string, form: Form, by?: string}} Order
  */

@@ -36,7 +36,7 @@ function close() {
   emit();
 }
 function items() {
-  const pages = ['jobs', 'inbox', 'new', 'chat', 'agents', 'tools', 'crew', 'costs', 'health', 'signin'].filter(mayShow).map((name) => ({ group: t('pages'), word: t(name === 'signin' ? 'identity' : `nav_${name}`), icon: icon('chevron-right'), run: () => go(`/${name}`) }));
+  const pages = ['jobs', 'inbox', 'new', 'chat', 'agents', 'workflows', 'tools', 'crew', 'costs', 'health', 'signin'].filter(mayShow).map((name) => ({ group: t('pages'), word: t(name === 'signin' ? 'identity' : `nav_${name}`), icon: icon('chevron-right'), run: () => go(`/${name}`) }));
   const own = extra().map((item) => ({ group: t('actions'), word: item.word, icon: icon(item.icon), run: item.run }));
   const looks = [
     ...['light', 'dark', 'system'].map((theme) => ({ group: t('settings'), word: `${t('theme')}: ${t(`theme_${theme}`)}`, icon: icon('sun'), run: () => set('theme', theme) })),

@@ -6,7 +6,7 @@ import { due, onTold } from './feed.js';
 
 /** `turn` grows with each change that makes what is asked for meanwhile stale. @type {Record<string, {value?: any, problem?: any, at: number, busy: boolean, turn: number}>} */
 const cells = {};
-const READ = { inbox: api.inbox, tools: api.tools, agents: () => api.agents(), crew: api.crew, dead: api.dead, count: api.count, about: api.about, attention: () => api.jobs({ attention: 1, limit: 500 }) };
+const READ = { inbox: api.inbox, tools: api.tools, agents: () => api.agents(), workflows: () => api.workflows(), crew: api.crew, dead: api.dead, count: api.count, about: api.about, attention: () => api.jobs({ attention: 1, limit: 500 }) };
 
 /** Replies that change only when jobs do. */
 const OF_JOBS = new Set(['inbox', 'dead', 'count']);

@@ -1,5 +1,5 @@
 import { render } from '../lit.js';
-import { mistakesOf } from '../parts/agenteditor.js';
+import { mistakesOf } from '../parts/codeeditor.js';
 import { added } from '../parts/files.js';
 import { byStep } from '../pages/chat.js';
 import { JobsPage } from '../pages/jobs.js';

@@ -10,7 +10,7 @@ use proto::{
     step::StepState,
     workflow::{
         EdgeKind, Expression, GraphEdge, GraphNode, NodeId, NodeView, Path, Paths, Place, Region,
-        SHOWN_BYTES_MAX, Visit, VisitView, WorkKind, Workflow, WorkflowGraph, WorkflowName,
+        SHOWN_BYTES_MAX, ShapeNode, Visit, VisitView, WorkKind, Workflow, WorkflowGraph, WorkflowName,
         WorkflowView, shown,
     },
 };
@@ -103,14 +103,16 @@ impl ActiveJob {
         let told = Told::of(self)?;
         let graph = self.graph.as_deref()?;
         let sums = told.sums(|_| {});
-        let nodes = told.definition.nodes.iter().map(|(id, node)| {
+        let nodes = told.definition.shape().nodes.into_iter().map(|node| {
             let none = Sum::default();
-            let sum = sums.get(id).unwrap_or(&none);
+            let ShapeNode { id, label, kind, names, join } = node;
+            let sum = sums.get(&id).unwrap_or(&none);
             GraphNode {
-                id: id.clone(),
-                label: node.title.clone().unwrap_or_else(|| id.to_string()),
-                kind: node.work.kind(),
-                names: node.work.names().map(str::to_owned),
+                id,
+                label,
+                kind,
+                names,
+                join,
                 state: sum.state,
                 visits: sum.visits,
                 failed: sum.failed,
@@ -129,6 +131,7 @@ impl ActiveJob {
             edges: told.edges(),
             current: told.current(),
             visits: self.visits.all().iter().map(|one| told.visit(one)).collect(),
+            files: None,
         })
     }
 

@@ -13,4 +13,7 @@ pub struct GetGraph {
     /// Point of the log at which to show the graph; the present when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Point>,
+    /// `true` for the definition as files, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub files: bool,
 }

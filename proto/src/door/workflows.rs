@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     agent::Layer,
     refusal::Warnings,
-    workflow::{Workflow, WorkflowName},
+    workflow::{Workflow, WorkflowName, WorkflowShape},
 };
 
 /// The request for workflows.
@@ -50,6 +50,9 @@ pub struct WorkflowEntry {
     /// Definition. Present when one workflow was requested and its file can be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<Box<Workflow>>,
+    /// Nodes and edges of the definition. Present with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph: Option<Box<WorkflowShape>>,
     /// Mistakes of a value that another program stored; empty when the workflow is usable.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mistakes: Vec<String>,
@@ -91,6 +94,9 @@ pub struct WorkflowChanged {
     /// Revision that is in force now, or that of the removal. Absent after a check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u64>,
+    /// Nodes and edges of the checked file. Present after a check.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph: Option<Box<WorkflowShape>>,
     /// Warnings about probable errors: those of the check, and other workflows and agents that name
     /// a removed one.
     #[serde(flatten)]

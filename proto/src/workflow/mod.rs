@@ -16,6 +16,7 @@ mod node;
 mod progress;
 mod reduce;
 mod region;
+mod shape;
 mod target;
 mod template;
 mod whole;
@@ -36,10 +37,11 @@ pub use self::{
     node::{Node, Route},
     progress::{
         GraphEdge, GraphNode, NodeView, SHOWN_BYTES_MAX, VisitView, WorkflowGraph, WorkflowView,
-        shown,
+        WorkflowFiles, shown,
     },
     reduce::{ReduceError, Reducer, apply},
     region::Region,
+    shape::{ShapeNode, WorkflowShape},
     target::Target,
     template::{Expression, TemplateValue},
     whole::{

@@ -1,12 +1,15 @@
 //! The progress of a job through its workflow: a small part of every view of the job, and the whole
 //! graph with its visits, on request.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    Edge, Expression, Key, Limits, NodeId, Path, Place, Visit, WorkKind, Workflow, WorkflowName,
+    Edge, Expression, Join, Key, Limits, NodeId, Path, Place, Visit, WorkKind, Workflow,
+    WorkflowName,
 };
 use crate::{
     id::{JobId, Seq},
@@ -89,6 +92,19 @@ pub struct WorkflowGraph {
     /// Visits, in the order of their beginning; at most [`STEPS_MAX`](super::STEPS_MAX).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub visits: Vec<VisitView>,
+    /// Definition as files, on request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<Box<WorkflowFiles>>,
+}
+
+/// The definition of a job's workflow as files that a migration takes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct WorkflowFiles {
+    /// File of the workflow, in YAML. Comments and the order of the submitted file are not kept.
+    pub source: String,
+    /// Files of the workflows that nodes run as child jobs, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub workflows: BTreeMap<WorkflowName, String>,
 }
 
 /// A node of the graph.
@@ -104,6 +120,9 @@ pub struct GraphNode {
     /// Tool, agent, workflow or event that the node names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<String>,
+    /// Number of paths that the join of a parallel or map node needs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub join: Option<Join>,
     /// State of the newest visit; that of an open one, if there is any; `pending` without a visit.
     pub state: StepState,
     /// Number of visits.

@@ -377,7 +377,7 @@ async fn the_graph_of_a_job_shows_its_loop_now_and_at_an_earlier_record() {
     let progress = view.graph.unwrap();
     assert_eq!((progress.name.as_str(), progress.current.len()), ("improve", 0));
 
-    let graph = client.call(&GetGraph { job: id.clone(), at: None }).await.unwrap();
+    let graph = client.call(&GetGraph { job: id.clone(), at: None, files: false }).await.unwrap();
     assert_eq!((graph.seq, &graph.digest), (view.seq, &progress.digest));
     let visits: Vec<String> = graph.visits.iter().map(|v| v.visit.to_string()).collect();
     assert!(visits.contains(&"draft--2".to_owned()), "{visits:?}");
@@ -387,7 +387,7 @@ async fn the_graph_of_a_job_shows_its_loop_now_and_at_an_earlier_record() {
 
     // After its first record the job has entered no node. It is the only job of its shard.
     let first = Some(Point::Seq(Seq(1)));
-    let before = client.call(&GetGraph { job: id.clone(), at: first }).await.unwrap();
+    let before = client.call(&GetGraph { job: id.clone(), at: first, files: false }).await.unwrap();
     assert!(before.visits.is_empty() && before.edges.iter().all(|edge| edge.taken == 0));
 
     let drawn =
@@ -403,7 +403,7 @@ async fn the_graph_of_a_job_shows_its_loop_now_and_at_an_earlier_record() {
         .submit(Submit { id: Some(JobId::new("planless").unwrap()), ..Submit::goal("x") })
         .await
         .unwrap();
-    let planless = GetGraph { job: JobId::new("planless").unwrap(), at: None };
+    let planless = GetGraph { job: JobId::new("planless").unwrap(), at: None, files: false };
     let refused = client.call(&planless).await.unwrap_err();
     assert_eq!((refused.code, refused.field.as_deref()), (Code::NotFound, Some("job")));
 }

@@ -1,23 +1,16 @@
 // The workflow of a job: its graph with the states of the nodes, and the panel of a node with its visits.
 
-import { html, nothing, svg } from '../../lit.js';
+import { html, nothing } from '../../lit.js';
 import { api } from '../../api.js';
-import { curve } from '../../layout.js';
-import { flowLayout, lane } from '../../flowlayout.js';
 import { emit } from '../../state/bus.js';
 import { route, select } from '../../router.js';
 import { t } from '../../settings.js';
 import { duration, json, ms, short } from '../../format.js';
 import { costText } from '../../parts/cost.js';
-import { arrow, graphView } from '../../parts/graph.js';
-import { badge, hasEnded, mark, tone } from '../../parts/mark.js';
+import { flowGraph } from '../../parts/flowgraph.js';
+import { badge, hasEnded, mark } from '../../parts/mark.js';
 import { copyButton, errorBox, icon, plain, segments, skeleton } from '../../parts/ui.js';
 
-const BOX = { width: 216, height: 62, gapX: 28, gapY: 56 };
-/** Space above and below a join in its box, in pixels. */
-const SIGN = 18;
-/** Characters of a condition in the graph. */
-const LABEL = 30;
 /** Time between two reads of the graph of a running job, in milliseconds. */
 const AGE = 1000;
 
@@ -25,11 +18,12 @@ const AGE = 1000;
 function load(page, view) {
   const { memo } = page;
   const at = page.past?.at;
-  const needed = !memo.flow || (route().query.get('node') && (memo.flowSeq !== view.seq || memo.flowOf !== at));
+  const isMoved = memo.flow && (memo.flow.revision ?? 0) !== (view.graph?.revision ?? 0);
+  const needed = !memo.flow || isMoved || (route().query.get('node') && (memo.flowSeq !== view.seq || memo.flowOf !== at));
   if (memo.flowBusy || !needed || Date.now() - (memo.flowAt ?? 0) < (memo.flowOf === at ? AGE : 180)) return;
   memo.flowBusy = true;
   memo.flowAt = Date.now();
-  api.graph(page.job, at).then((graph) => Object.assign(memo, { flow: graph, flowOf: at, flowSeq: view.seq, flowProblem: undefined }), (problem) => { memo.flowProblem = problem; }).finally(() => {
+  api.graph(page.job, at).then((graph) => Object.assign(memo, { flow: { ...graph, start: graph.definition.start }, flowOf: at, flowSeq: view.seq, flowProblem: undefined }), (problem) => { memo.flowProblem = problem; }).finally(() => {
     memo.flowBusy = false;
     emit();
     // The job may have gone on meanwhile.
@@ -42,8 +36,8 @@ export function flowTab(page, view, fold, list) {
   load(page, view);
   const { flow } = page.memo;
   const how = route().query.get('view') ?? (innerWidth < 720 ? 'list' : 'graph');
-  const { name, version, visits, limits } = view.graph;
-  return html`<div class="line wrap tab-head"><h2 class="cut grow">${name} <span class="muted">${version}</span></h2>
+  const { name, version, visits, limits, revision } = view.graph;
+  return html`<div class="line wrap tab-head"><h2 class="cut grow">${name} <span class="muted">${version}</span></h2>${revision ? html`<span class="chip">${t('workflow_revision', { n: revision })}</span>` : nothing}
       <span class="muted num">${t('flow_visits', { n: page.past ? [...fold.flow.nodes.values()].reduce((n, node) => n + node.visits, 0) : visits, of: limits.steps })}</span>
       ${segments(t('view'), [['graph', t('graph')], ['list', t('list')]], how, (value) => select({ view: value }))}</div>
     ${errorBox(page.memo.flowProblem)}
@@ -56,68 +50,20 @@ const chosenNode = () => route().query.get('node') ?? route().query.get('step')?
 /** @param {import('../job.js').JobPage} page @param {any} fold @param {any} flow */
 function graph(page, fold, flow) {
   const { memo } = page;
-  const { definition, edges: ways } = flow;
-  memo.flowGraph ??= flowLayout(definition.start, flow.nodes.map((/** @type {any} */ node) => node.id), ways, BOX);
-  /** @type {import('../../flowlayout.js').Placed} */
-  const placed = memo.flowGraph;
   const chosen = chosenNode();
-  const near = memo.focused ?? chosen;
-  const at = new Map(flow.nodes.map((/** @type {any} */ node) => [node.id, node]));
-  const lines = placed.edges.map((edge) => {
-    const times = edge.ways.reduce((n, way) => n + fold.flow.times(ways[way], definition.start), 0);
-    const dashed = edge.ways.every((way) => ['error', 'timeout'].includes(ways[way].kind));
-    const classes = `${times ? 'lit' : ''} ${dashed ? 'dashed' : ''} ${near && (edge.from === near || edge.to === near) ? 'focus' : ''}`;
-    const [x, y] = edge.points[3] ?? [0, 0];
-    // A join and the end are lower than a node.
-    const cut = (/** @type {[number, number]} */ [left, top], /** @type {number} */ n) => /** @type {[number, number]} */ ([left, top + (n === 0 && !at.has(edge.from) ? -SIGN : n === edge.points.length - 1 && !at.has(edge.to) ? SIGN : 0)]);
-    const line = edge.back
-      ? svg`<path class="edge ${classes}" d=${lane(edge.points)}></path><path class="arrow ${classes}" d="M${x + 7} ${y - 4}L${x + 1} ${y}L${x + 7} ${y + 4}z"></path>`
-      : arrow({ ...edge, points: edge.points.map(cut) }, classes);
-    return [line, label(edge, edge.ways.map((way) => ways[way]), times)];
+  const isOver = hasEnded(fold.state);
+  return flowGraph(flow, {
+    chosen,
+    near: memo.focused ?? chosen,
+    choose: (id) => select({ node: id === chosen ? undefined : id, step: undefined }),
+    focused: (id) => { if (memo.focused !== id) { memo.focused = id; emit(); } },
+    progress: {
+      state: (id) => fold.flow.stateOf(id, fold.steps, isOver),
+      visits: (id) => fold.flow.nodes.get(id),
+      times: (way) => fold.flow.times(way, flow.start),
+      isDone: isOver && fold.state === 'completed',
+    },
   });
-  const over = hasEnded(fold.state);
-  const nodes = [...placed.places.keys()].map((id) => [id, at.has(id) ? node(at.get(id), fold, id === chosen, over) : sign(id, definition, over, fold)]);
-  const focused = (/** @type {string | undefined} */ id) => { if (memo.focused !== id) { memo.focused = id; emit(); } };
-  return graphView(placed, BOX, t('flow_graph', { n: flow.nodes.length }), lines, /** @type {[string, unknown][]} */ (nodes), focused);
-}
-
-/** The text of a line: conditions, names of branches, and how often it was taken. @param {import('../../flowlayout.js').Edge} edge @param {any[]} ways @param {number} times */
-function label(edge, ways, times) {
-  const words = ways.map((way) => wayWords(way)).filter(Boolean).join(' · ');
-  const text = `${words.length > LABEL ? `${words.slice(0, LABEL - 1)}…` : words}${times > 1 ? ` ×${times}` : ''}`.trim();
-  if (!text) return nothing;
-  const [x, y] = edge.label;
-  return svg`<text class="edge-label ${times ? 'lit' : ''}" x=${x} y=${y + 4} text-anchor=${edge.back ? 'end' : 'middle'} dx=${edge.back ? -6 : 0}><title>${plain(words)}</title>${text}</text>`;
-}
-
-/** A way in words. @param {any} way */
-function wayWords(way) {
-  switch (way.kind) {
-    case 'error':
-      return t('flow_error');
-    case 'timeout':
-      return t('flow_after', { time: duration(way.after_ms) });
-    case 'item':
-      return t('flow_each', { items: way.name });
-    default:
-      return way.when ?? way.name ?? '';
-  }
-}
-
-/** @param {any} one @param {any} fold @param {boolean} chosen @param {boolean} over */
-function node(one, fold, chosen, over) {
-  const state = fold.flow.stateOf(one.id, fold.steps, over);
-  const known = fold.flow.nodes.get(one.id);
-  return html`<button class="node line-${tone(state)} ${chosen ? 'at' : ''} ${['pending', 'skipped', 'canceled'].includes(state) ? 'quiet' : ''}" title=${one.label} aria-pressed=${chosen ? 'true' : 'false'} @click=${() => select({ node: chosen ? undefined : one.id, step: undefined })}>
-    ${mark(state)}<span class="node-words"><span class="node-title">${plain(one.label)}</span><span class="node-sub muted"><span class="cut">${t(`node_${one.type}`)}${one.names ? html` <code>${one.names}</code>` : nothing}</span>${known?.failed ? html`<span class="failed-text">✗${known.failed}</span>` : nothing}<span class="end num">${known && known.visits > 1 ? `×${known.visits}` : ''}</span></span></span></button>`;
-}
-
-/** A join, or the end. @param {string} id @param {any} definition @param {boolean} over @param {any} fold */
-function sign(id, definition, over, fold) {
-  const reached = id === 'end' ? over && fold.state === 'completed' : fold.flow.nodes.get(id.slice(5))?.state === 'completed';
-  const join = definition.nodes[id.slice(5)]?.work.join;
-  const words = id === 'end' ? t('flow_end') : typeof join === 'object' ? t('flow_join_n', { n: join.at_least }) : t(join === 'any' ? 'flow_join_any' : 'flow_join_all');
-  return html`<span class="flow-sign ${reached ? 'lit' : ''}"><span>${words}</span></span>`;
 }
 
 /** @param {import('../job.js').JobPage} page @param {any} view @param {any} fold @param {string} id */

@@ -1,0 +1,98 @@
+// A text that the server checks while it is written: its lines, its mistakes at their places, and what it warns of.
+
+import { html, nothing } from '../lit.js';
+import { emit } from '../state/bus.js';
+import { t } from '../settings.js';
+import { icon, plain } from './ui.js';
+
+/** Time after the last letter until the server checks the text, in milliseconds. */
+const PAUSE = 300;
+
+/** @typedef {{line: number, column: number, text: string}} Mistake `line` is 0 for a mistake without a place */
+
+/** The mistakes of a refusal, one a line, with their places. Pure; a test covers it. @param {string} text @returns {Mistake[]} */
+export const mistakesOf = (text) => text.split('\n').filter(Boolean).map((one) => {
+  const place = /(?:^|:)(\d+):(\d+):/.exec(one);
+  return { line: Number(place?.[1] ?? 0), column: Number(place?.[2] ?? 0), text: one.replace(/^(?:bucket:)?[\w.-]+:(?=\d+:\d+:)/, '') };
+});
+
+/** The number of the character at a line and a column. Pure; a test covers it. @param {string} text @param {number} line @param {number} column */
+export function offsetOf(text, line, column) {
+  const lines = text.split('\n');
+  const before = lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0);
+  // A column counts characters, and a string counts units of UTF-16.
+  return Math.min(text.length, before + [...(lines[line - 1] ?? '')].slice(0, Math.max(0, column - 1)).join('').length);
+}
+
+export class CodeEditor {
+  /**
+   * @param {{id: string, text: string, check: (text: string) => Promise<any>, checked: string}} code
+   *   `check` asks the server about a text, and `checked` is the sentence of one without mistakes
+   */
+  constructor(code) {
+    this.id = code.id;
+    this.text = code.text;
+    this.ask = code.check;
+    this.checked = code.checked;
+    /** What the server said about the text: its mistakes, none, or nothing yet. @type {Mistake[] | undefined} */
+    this.mistakes = undefined;
+    /** @type {string[]} */
+    this.warnings = [];
+    this.timer = 0;
+  }
+  close() {
+    clearTimeout(this.timer);
+  }
+  /** @param {string} text */
+  write(text) {
+    this.text = text;
+    this.mistakes = undefined;
+    this.warnings = [];
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => this.check(), PAUSE);
+    emit();
+  }
+  async check() {
+    const { text } = this;
+    if (!text.trim()) return;
+    try {
+      const reply = await this.ask(text);
+      if (text !== this.text) return;
+      this.mistakes = [];
+      this.warnings = reply.warnings ?? [];
+    } catch (problem) {
+      if (text === this.text) this.refused(problem);
+    }
+    emit();
+  }
+  /** @param {any} problem */
+  refused(problem) {
+    // A refusal that is not about the text is shown by the request that meets it.
+    if (problem.code === 'invalid_request' || problem.code === 'too_large') this.mistakes = mistakesOf(problem.message);
+  }
+  /** Puts the cursor at a place of the text, and shows it. @param {number} line @param {number} [column] */
+  goTo(line, column = 1) {
+    const area = /** @type {HTMLTextAreaElement | null} */ (document.querySelector('.code-edit'));
+    if (!area || !line) return;
+    const at = offsetOf(this.text, line, column);
+    area.focus({ preventScroll: true });
+    area.setSelectionRange(at, at);
+    const box = /** @type {HTMLElement} */ (area.parentElement);
+    const height = area.scrollHeight / this.text.split('\n').length;
+    box.scrollTop = Math.max(0, (line - 1) * height - box.clientHeight / 3);
+    box.scrollIntoView({ block: 'nearest' });
+  }
+  /** The text with the numbers of its lines. */
+  area() {
+    const count = this.text.split('\n').length;
+    const wrong = new Map((this.mistakes ?? []).toReversed().map((mistake) => [mistake.line, mistake.text]));
+    return html`<div class="code-box"><pre class="gutter muted num" aria-hidden="true">${Array.from({ length: count }, (_, n) => html`<span class=${wrong.has(n + 1) ? 'wrong' : ''} title=${wrong.get(n + 1) ?? ''}>${n + 1}\n</span>`)}</pre><textarea class="mono code-edit" aria-label=${t('text')} aria-describedby=${this.id} aria-invalid=${this.mistakes?.length ? 'true' : 'false'} spellcheck="false" rows=${Math.max(12, count + 1)} wrap="off" .value=${this.text} @input=${(/** @type {any} */ e) => this.write(e.target.value)}></textarea></div>`;
+  }
+  /** What the server says about the text. */
+  verdict() {
+    return html`<div id=${this.id} role="status">${this.mistakes?.length
+      ? html`<div class="error-box">${this.mistakes.map((one) => html`<p>${one.line ? html`<button class="link" @click=${() => this.goTo(one.line, one.column)}>${plain(one.text)}</button>` : plain(one.text)}</p>`)}</div>`
+      : this.mistakes ? html`<p class="line muted checked">${icon('check')}${this.checked}</p>` : nothing}
+      ${this.warnings.map((warning) => html`<p class="warn-line">${icon('triangle-alert')} ${plain(warning)}</p>`)}</div>`;
+  }
+}

@@ -1,0 +1,73 @@
+// The editor of a workflow: its text, and beside it what the server says about the text and the graph of the text.
+
+import { html, nothing } from '../lit.js';
+import { t } from '../settings.js';
+import { CodeEditor } from './codeeditor.js';
+import { flowGraph } from './flowgraph.js';
+import { icon } from './ui.js';
+
+/** @typedef {import('./flowgraph.js').Shape} Shape */
+
+/**
+ * The line of a node in the text of a workflow, in either spelling; 0 if there is none. Pure; a test covers it.
+ * @param {string} text @param {string} id
+ */
+export function lineOf(text, id) {
+  const lines = text.split('\n');
+  const from = lines.findIndex((line) => /^["']?nodes["']?\s*:/.test(line));
+  const name = `["']?${id}["']?`;
+  const block = new RegExp(`^\\s+${name}\\s*:`);
+  const listed = new RegExp(`(?:^\\s*-|[{,]|^)\\s*["']?id["']?\\s*:\\s*${name}\\s*(?:[,}#]|$)`);
+  const rest = lines.slice(from + 1);
+  const width = Math.min(...rest.filter((line) => block.test(line)).map((line) => line.search(/\S/)));
+  // A key of the same name inside of a node is farther to the right.
+  const at = rest.findIndex((line) => (block.test(line) && line.search(/\S/) === width) || listed.test(line));
+  return from < 0 || at < 0 ? 0 : from + at + 2;
+}
+
+/** The name in a text; empty if it has none. Pure; a test covers it. @param {string} text */
+export const nameOf = (text) => /^["']?(?:workflow|name)["']?\s*:\s*["']?([a-z0-9-]{1,48})["']?\s*(?:#.*)?$/m.exec(text)?.[1] ?? '';
+
+export class FlowEditor {
+  /**
+   * @param {{text: string, shape?: Shape, check: (text: string) => Promise<any>}} flow `shape` is the graph of the text, if it is known
+   */
+  constructor(flow) {
+    /** The graph of the last text without mistakes. @type {Shape | undefined} */
+    this.shape = flow.shape;
+    /** The text that the graph is of. */
+    this.drawn = flow.shape ? flow.text : undefined;
+    this.node = '';
+    this.code = new CodeEditor({
+      id: 'flow-check', text: flow.text, checked: t('agent_checked'),
+      check: async (text) => {
+        const reply = await flow.check(text);
+        if (text === this.code.text) {
+          this.shape = reply.graph;
+          this.drawn = text;
+        }
+        return reply;
+      },
+    });
+    this.code.check();
+  }
+  close() {
+    this.code.close();
+  }
+  /** `true` for a text that the server has accepted. */
+  get isRight() {
+    return this.code.mistakes?.length === 0;
+  }
+  /** @param {unknown} beside what else is beside the text */
+  view(beside = nothing) {
+    const { code } = this;
+    const count = code.mistakes?.length ?? 0;
+    return html`<div class="flow-edit"><div class="flow-text">${code.area()}</div>
+      <div class="flow-beside stack">
+        ${code.mistakes === undefined ? html`<p class="muted" aria-hidden="true">${t('edit_checking')}</p>` : count ? html`<h2>${t('edit_mistakes', { n: count })}</h2>` : nothing}
+        ${code.verdict()}${beside}
+        ${this.shape ? html`${this.drawn === code.text ? nothing : html`<p class="line muted">${icon('triangle-alert')}${t('edit_stale_graph')}</p>`}
+          <div class=${this.drawn === code.text ? '' : 'flow-old'}>${flowGraph(this.shape, { chosen: this.node, choose: (id) => { this.node = id; code.goTo(lineOf(code.text, id)); } })}</div>` : html`<p class="muted">${t('edit_no_graph')}</p>`}
+      </div></div>`;
+  }
+}
