@@ -10,6 +10,10 @@ import { layout } from './layout.js';
 
 /** Distance of two lanes, in pixels. */
 const LANE = 16;
+/** Characters of a label. */
+export const LABEL = 30;
+/** Width of a character of a label, in pixels. */
+const LETTER = 6.5;
 
 /**
  * @param {string} start first node
@@ -57,14 +61,17 @@ export function flowLayout(start, ids, ways, box) {
     let x = Math.max(...beside.map((place) => place.x)) + box.width + LANE;
     while (lanes.some((lane) => Math.abs(lane.x - x) < LANE && lane.top <= bottom && lane.bottom >= top)) x += LANE;
     lanes.push({ x, top, bottom });
-    width = Math.max(width, x + LANE);
+    width = Math.max(width, x + LANE + roomOf(line.ways.map((way) => ways[way])));
     // A way back leaves below the middle and arrives above it, so that those of one node are apart.
     const [y0, y1] = [from.y + box.height * 0.7, to.y + box.height * 0.3];
     const [right, arrival] = [middle(line.from) + box.width / 2, middle(line.to) + box.width / 2];
-    edges.push({ ...line, back: true, points: [[right, y0], [x, y0], [x, y1], [arrival, y1]], label: [x, (y0 + y1) / 2] });
+    edges.push({ ...line, back: true, points: [[right, y0], [x, y0], [x, y1], [arrival, y1]], label: [x + 6, (y0 + y1) / 2] });
   }
   return { places, edges, width, height: placed.height };
 }
+
+/** The width of the conditions of ways, as far as they are shown. @param {Way[]} ways */
+const roomOf = (ways) => Math.min(LABEL, ways.map((way) => way.when ?? '').filter(Boolean).join(' · ').length) * LETTER;
 
 /** The point of a line at which its label is: the middle of its last part. @param {[number, number][]} points @returns {[number, number]} */
 function halfway(points) {

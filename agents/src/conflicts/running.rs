@@ -1,4 +1,5 @@
-//! The conflicts of policies about running plans: replanning, failed steps and order.
+//! The conflicts of policies about running plans, replanning, failed steps and order, and of
+//! policies about running workflows.
 
 use proto::{
     agent::{OnBlocked, OnFailure, ReplanApply, ReplanWhen},
@@ -118,5 +119,12 @@ pub(super) const CLASHES: &[Clash] = &[
         Text::IdleStepByStep,
         "plan: {protocol: decision}\ndispatch: levels",
         |a| turn_by_turn(a) || inline(a),
+    ),
+    // Workflows.
+    idle(
+        ["output", "workflow"],
+        Text::IdleOutput,
+        "workflow: ticket\noutput: {type: object}",
+        |a| a.workflow.is_some() && a.output.is_some(),
     ),
 ];

@@ -2,7 +2,8 @@
 
 use proto::workflow::{
     Agent, AgentTask, End, Event, FormField, Human, Join, Limits, Map, Model, Node, NodeId,
-    Parallel, Pause, Place, Route, StateSlot, Target, TemplateValue, Timeout, Tool, Wait, Work, Workflow,
+    Parallel, Pause, Place, Route, StateSlot, Target, TemplateValue, Timeout, Tool, Wait, Work,
+    Workflow,
 };
 use serde_json::{Map as Fields, Value, json};
 
@@ -348,9 +349,8 @@ mod tests {
 
     #[test]
     fn the_yaml_of_a_workflow_is_read_as_the_same_workflow() {
-        let mut texts: Vec<String> = shipped::names()
-            .map(|name| shipped::text(&name).unwrap().to_owned())
-            .collect();
+        let shipped = shipped::sources().map(|(_, text)| text.to_owned());
+        let mut texts: Vec<String> = shipped.collect();
         let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/workflows");
         for entry in std::fs::read_dir(examples).unwrap() {
             let text = entry.ok().map(|entry| entry.path()).filter(|path| path.is_file());

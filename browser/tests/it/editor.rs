@@ -104,7 +104,7 @@ async fn change(stage: &Stage, page: &Page) {
     let off = "document.querySelector('.flow-editing button.primary').disabled";
     assert!(page.value::<bool>(off).await, "a graph that strands a path is not sent");
     page.fill(".code-edit", &text.replace("visits.draft < 3", "visits.draft < 7")).await;
-    page.find(".flow-beside .consequence", "good").await;
+    page.find(".flow-beside .consequence", "(~good)").await;
     is_accessible(page, "the graph of a job").await;
     page.click(".flow-editing button.primary", "Review and change").await;
     page.find("dialog .diff-added", "visits.draft < 7").await;

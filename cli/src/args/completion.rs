@@ -1,12 +1,22 @@
-//! Completion of values that a server or a file of the user knows: jobs, agents, contexts, states.
+//! Completion of values that a server or a file of the user knows: jobs, agents, workflows, contexts,
+//! states.
 //! A completion is bounded in time, and an unreachable server completes nothing.
 
-use std::{ffi::OsString, time::Duration};
+use std::{
+    ffi::{OsStr, OsString},
+    time::Duration,
+};
 
 use clap::{Arg, Command, CommandFactory as _, FromArgMatches as _};
-use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use clap_complete::engine::{
+    ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _,
+};
 use client::Client;
-use proto::{door::List, escape, job::JobState};
+use proto::{
+    door::{List, Workflows},
+    escape,
+    job::JobState,
+};
 
 use super::{Cli, Global};
 use crate::{connect, contexts, output::Output};
@@ -33,6 +43,10 @@ fn with_candidates(arg: Arg) -> Arg {
     let candidates = match name.as_deref() {
         Some("JOB" | "A" | "B") => ArgValueCandidates::new(jobs),
         Some("AGENT" | "AGENT|@FILE") => ArgValueCandidates::new(agents),
+        Some("WORKFLOW") => ArgValueCandidates::new(workflows),
+        Some("FILE|NAME" | "NAME|FILE") => {
+            return arg.add(ArgValueCompleter::new(workflows_and_files));
+        }
         Some("STATE") => ArgValueCandidates::new(states),
         Some("CONTEXT") => ArgValueCandidates::new(named_contexts),
         Some(_) | None => return arg,
@@ -65,6 +79,20 @@ fn agents() -> Vec<CompletionCandidate> {
     let listed = asked(async |client| client.agents(None).await.ok());
     let agents = listed.into_iter().flat_map(|listed| listed.agents);
     agents.map(|agent| candidate(agent.name.as_str(), &agent.about)).collect()
+}
+
+fn workflows() -> Vec<CompletionCandidate> {
+    let listed = asked(async |client| client.call(&Workflows::default()).await.ok());
+    let workflows = listed.into_iter().flat_map(|listed| listed.workflows);
+    workflows.map(|workflow| candidate(workflow.name.as_str(), &workflow.about)).collect()
+}
+
+/// Returns the workflows and the files whose names begin with the word so far.
+fn workflows_and_files(word: &OsStr) -> Vec<CompletionCandidate> {
+    let start = word.to_string_lossy();
+    let begins = |one: &CompletionCandidate| one.get_value().to_string_lossy().starts_with(&*start);
+    let named = workflows().into_iter().filter(begins);
+    named.chain(PathCompleter::any().complete(word)).collect()
 }
 
 /// Asks the server that the line so far names; `None` without an answer in time.

@@ -125,7 +125,7 @@ Examples:
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DropWorkflowArgs {
     /// Name of the workflow
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "WORKFLOW")]
     pub(crate) name: WorkflowName,
     /// Remove only if this revision is still in force
     #[arg(long, value_name = "REVISION")]
@@ -173,7 +173,7 @@ Examples:
 #[command(after_help = STATS_HELP)]
 pub(crate) struct WorkflowStatsArgs {
     /// Workflow [default: all]
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "WORKFLOW")]
     pub(crate) name: Option<WorkflowName>,
     /// Maximum number of jobs to read, the newest ones
     #[arg(long, value_name = "NUMBER", default_value_t = 200, value_parser = clap::value_parser!(u16).range(1..=1000))]

@@ -121,11 +121,7 @@ impl Door {
 
     /// Checks a file against all tools, agents and workflows. Tools and agents may follow later, so
     /// unknown names are warnings.
-    fn checked(
-        &self,
-        name: &WorkflowName,
-        text: &str,
-    ) -> Result<(Workflow, Warnings), Failure> {
+    fn checked(&self, name: &WorkflowName, text: &str) -> Result<(Workflow, Warnings), Failure> {
         let registered = self.registry.all();
         let tools: Vec<&ToolSpec> = registered.iter().map(|tool| &tool.spec).collect();
         let agents: Vec<_> = self.agents.look(|all| all.names().cloned().collect());

@@ -104,6 +104,7 @@ class WorkflowsPage {
     emit();
   }
   create() {
+    go('/workflows');
     this.open({ of: '', text: FIRST, before: '', revision: 0 });
   }
   /** @param {any} one */

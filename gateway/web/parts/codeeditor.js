@@ -38,6 +38,8 @@ export class CodeEditor {
     this.mistakes = undefined;
     /** @type {string[]} */
     this.warnings = [];
+    /** What was said about the text before, which stays in sight until there is more. @type {{mistakes: Mistake[], warnings: string[]} | undefined} */
+    this.earlier = undefined;
     this.timer = 0;
   }
   close() {
@@ -46,6 +48,7 @@ export class CodeEditor {
   /** @param {string} text */
   write(text) {
     this.text = text;
+    if (this.mistakes) this.earlier = { mistakes: this.mistakes, warnings: this.warnings };
     this.mistakes = undefined;
     this.warnings = [];
     clearTimeout(this.timer);
@@ -88,11 +91,20 @@ export class CodeEditor {
     const wrong = new Map((this.mistakes ?? []).toReversed().map((mistake) => [mistake.line, mistake.text]));
     return html`<div class="code-box"><pre class="gutter muted num" aria-hidden="true">${Array.from({ length: count }, (_, n) => html`<span class=${wrong.has(n + 1) ? 'wrong' : ''} title=${wrong.get(n + 1) ?? ''}>${n + 1}\n</span>`)}</pre><textarea class="mono code-edit" aria-label=${t('text')} aria-describedby=${this.id} aria-invalid=${this.mistakes?.length ? 'true' : 'false'} spellcheck="false" rows=${Math.max(12, count + 1)} wrap="off" .value=${this.text} @input=${(/** @type {any} */ e) => this.write(e.target.value)}></textarea></div>`;
   }
+  /** What the server said about the text, or about the one before. */
+  get shown() {
+    return this.mistakes ? { mistakes: this.mistakes, warnings: this.warnings } : this.earlier;
+  }
+  /** A sentence about a place of the text, which leads there. @param {Mistake} one */
+  link(one) {
+    return one.line ? html`<button class="link" @click=${() => this.goTo(one.line, one.column)}>${plain(one.text)}</button>` : plain(one.text);
+  }
   /** What the server says about the text. */
   verdict() {
-    return html`<div id=${this.id} role="status">${this.mistakes?.length
-      ? html`<div class="error-box">${this.mistakes.map((one) => html`<p>${one.line ? html`<button class="link" @click=${() => this.goTo(one.line, one.column)}>${plain(one.text)}</button>` : plain(one.text)}</p>`)}</div>`
-      : this.mistakes ? html`<p class="line muted checked">${icon('check')}${this.checked}</p>` : nothing}
-      ${this.warnings.map((warning) => html`<p class="warn-line">${icon('triangle-alert')} ${plain(warning)}</p>`)}</div>`;
+    const { shown } = this;
+    return html`<div id=${this.id} role="status" aria-busy=${this.mistakes ? 'false' : 'true'}>${shown?.mistakes.length
+      ? html`<div class="error-box">${shown.mistakes.map((one) => html`<p>${this.link(one)}</p>`)}</div>`
+      : shown ? html`<p class="line muted checked">${icon('check')}${this.checked}</p>` : nothing}
+      ${(shown?.warnings ?? []).flatMap(mistakesOf).map((one) => html`<p class="warn-line">${icon('triangle-alert')} ${this.link(one)}</p>`)}</div>`;
   }
 }

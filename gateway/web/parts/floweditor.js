@@ -35,17 +35,12 @@ export class FlowEditor {
   constructor(flow) {
     /** The graph of the last text without mistakes. @type {Shape | undefined} */
     this.shape = flow.shape;
-    /** The text that the graph is of. */
-    this.drawn = flow.shape ? flow.text : undefined;
     this.node = '';
     this.code = new CodeEditor({
       id: 'flow-check', text: flow.text, checked: t('agent_checked'),
       check: async (text) => {
         const reply = await flow.check(text);
-        if (text === this.code.text) {
-          this.shape = reply.graph;
-          this.drawn = text;
-        }
+        if (text === this.code.text) this.shape = reply.graph;
         return reply;
       },
     });
@@ -61,13 +56,13 @@ export class FlowEditor {
   /** @param {unknown} beside what else is beside the text */
   view(beside = nothing) {
     const { code } = this;
-    const count = code.mistakes?.length ?? 0;
+    const count = code.shown?.mistakes.length ?? 0;
     return html`<div class="flow-edit"><div class="flow-text">${code.area()}</div>
       <div class="flow-beside stack">
-        ${code.mistakes === undefined ? html`<p class="muted" aria-hidden="true">${t('edit_checking')}</p>` : count ? html`<h2>${t('edit_mistakes', { n: count })}</h2>` : nothing}
+        ${code.shown === undefined ? html`<p class="muted" aria-hidden="true">${t('edit_checking')}</p>` : count ? html`<h2>${t('edit_mistakes', { n: count })}</h2>` : nothing}
         ${code.verdict()}${beside}
-        ${this.shape ? html`${this.drawn === code.text ? nothing : html`<p class="line muted">${icon('triangle-alert')}${t('edit_stale_graph')}</p>`}
-          <div class=${this.drawn === code.text ? '' : 'flow-old'}>${flowGraph(this.shape, { chosen: this.node, choose: (id) => { this.node = id; code.goTo(lineOf(code.text, id)); } })}</div>` : html`<p class="muted">${t('edit_no_graph')}</p>`}
+        ${this.shape ? html`${count ? html`<p class="line muted">${icon('triangle-alert')}${t('edit_stale_graph')}</p>` : nothing}
+          <div class=${count ? 'flow-old' : ''}>${flowGraph(this.shape, { chosen: this.node, choose: (id) => { this.node = id; code.goTo(lineOf(code.text, id)); } })}</div>` : html`<p class="muted">${t('edit_no_graph')}</p>`}
       </div></div>`;
   }
 }

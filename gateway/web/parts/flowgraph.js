@@ -1,7 +1,7 @@
 // The drawing of a workflow: that of a definition, or of a job with its states.
 
 import { html, nothing, svg } from '../lit.js';
-import { flowLayout, lane } from '../flowlayout.js';
+import { flowLayout, LABEL, lane } from '../flowlayout.js';
 import { t } from '../settings.js';
 import { duration } from '../format.js';
 import { arrow, graphView } from './graph.js';
@@ -13,8 +13,6 @@ export const FLOW_WORDS = { en: () => import('../words/flow.en.js'), zh: () => i
 const BOX = { width: 216, height: 62, gapX: 28, gapY: 56 };
 /** Space above and below a join in its box, in pixels. */
 const SIGN = 18;
-/** Characters of a condition in the graph. */
-const LABEL = 30;
 
 /**
  * @typedef {import('../flowlayout.js').Way} Way
@@ -50,13 +48,13 @@ export function flowGraph(shape, { chosen, near = chosen, choose, focused, progr
     const line = edge.back
       ? svg`<path class="edge ${classes}" d=${lane(edge.points)}></path><path class="arrow ${classes}" d="M${x + 7} ${y - 4}L${x + 1} ${y}L${x + 7} ${y + 4}z"></path>`
       : arrow({ ...edge, points: edge.points.map(cut) }, classes);
-    return [line, label(edge, edge.ways.map((way) => shape.edges[way]), times)];
+    return { line, words: label(edge, edge.ways.map((way) => shape.edges[way]), times) };
   });
   const nodes = [...placed.places.keys()].map((id) => {
     const one = at.get(id);
     return [id, one ? nodeBox(one, id === chosen, () => choose(id), progress) : sign(id, at, progress)];
   });
-  return graphView(placed, BOX, t('flow_graph', { n: shape.nodes.length }), lines, /** @type {[string, unknown][]} */ (nodes), focused);
+  return graphView(placed, BOX, t('flow_graph', { n: shape.nodes.length }), [lines.map(({ line }) => line), lines.map(({ words }) => words)], /** @type {[string, unknown][]} */ (nodes), focused);
 }
 
 /** The text of a line: conditions, names of branches, and how often it was taken. @param {import('../flowlayout.js').Edge} edge @param {Way[]} ways @param {number} times */
@@ -65,7 +63,7 @@ function label(edge, ways, times) {
   const text = `${words.length > LABEL ? `${words.slice(0, LABEL - 1)}…` : words}${times > 1 ? ` ×${times}` : ''}`.trim();
   if (!text) return nothing;
   const [x, y] = edge.label;
-  return svg`<text class="edge-label ${times ? 'lit' : ''}" x=${x} y=${y + 4} text-anchor=${edge.back ? 'end' : 'middle'} dx=${edge.back ? -6 : 0}><title>${plain(words)}</title>${text}</text>`;
+  return svg`<text class="edge-label ${times ? 'lit' : ''}" x=${x} y=${y + 4} text-anchor=${edge.back ? 'start' : 'middle'}><title>${plain(words)}</title>${text}</text>`;
 }
 
 /** A way in words. @param {Way} way */

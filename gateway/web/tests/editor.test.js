@@ -71,7 +71,11 @@ test('the graph is that of the last text without mistakes', async () => {
   editor.code.write('broken');
   editor.close();
   await editor.code.check();
-  equal([editor.shape?.nodes.length, editor.isRight, editor.drawn], [2, false, 'one']);
+  equal([editor.shape?.nodes.length, editor.isRight, editor.code.shown?.mistakes[0].line], [2, false, 1]);
+  // While the next text is checked, what was said about this one stays.
+  editor.code.write('mended');
+  editor.close();
+  equal([editor.isRight, editor.code.shown?.mistakes.length], [false, 1]);
 });
 
 test('the graph of a definition has no states', () => {

@@ -44,7 +44,7 @@ export default {
   edit_graph_of: 'The graph of this job',
   edit_graph_docs: 'The text is that of the graph in force, without the comments of its file. What runs ends as it began; what begins later follows the new graph.',
   edit_graph_review: 'Review and change',
-  edit_graph_moved: 'The graph has changed since you began.',
+  edit_graph_moved: 'Somebody else changes the graph, or has changed it since you began.',
   edit_graph_over: 'The job has ended; its graph cannot change any more.',
   did_edit_graph: 'The new graph is in force.',
 };

@@ -44,7 +44,7 @@ export default {
   edit_graph_of: '此任务的流程图',
   edit_graph_docs: '文本为当前生效的流程图，不含原文件的注释。正在运行的按原样结束，之后开始的遵循新图。',
   edit_graph_review: '检查并修改',
-  edit_graph_moved: '在您编辑期间，流程图已改变。',
+  edit_graph_moved: '在您编辑期间，其他人修改了流程图，或修改尚待生效。',
   edit_graph_over: '任务已结束，流程图不能再修改。',
   did_edit_graph: '新的流程图已生效。',
 };

@@ -10,8 +10,8 @@ use proto::{
     step::StepState,
     workflow::{
         EdgeKind, Expression, GraphEdge, GraphNode, NodeId, NodeView, Path, Paths, Place, Region,
-        SHOWN_BYTES_MAX, ShapeNode, Visit, VisitView, WorkKind, Workflow, WorkflowGraph, WorkflowName,
-        WorkflowView, shown,
+        SHOWN_BYTES_MAX, ShapeNode, Visit, VisitView, WorkKind, Workflow, WorkflowGraph,
+        WorkflowName, WorkflowView, shown,
     },
 };
 use serde_json::{Map, Value};

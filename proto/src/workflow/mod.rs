@@ -36,8 +36,8 @@ pub use self::{
     },
     node::{Node, Route},
     progress::{
-        GraphEdge, GraphNode, NodeView, SHOWN_BYTES_MAX, VisitView, WorkflowGraph, WorkflowView,
-        WorkflowFiles, shown,
+        GraphEdge, GraphNode, NodeView, SHOWN_BYTES_MAX, VisitView, WorkflowFiles, WorkflowGraph,
+        WorkflowView, shown,
     },
     reduce::{ReduceError, Reducer, apply},
     region::Region,

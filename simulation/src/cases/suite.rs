@@ -204,9 +204,10 @@ impl<'a> Checked<'a> {
         let mut body = json!({ "id": stage::job(), "agent": self.agent, "goal": doc.goal });
         let tests_a_way = doc.expect.visits.is_some() || doc.expect.output.is_some();
         match self.workflow.as_deref() {
-            Some(TestedWorkflow { source, definition }) => {
+            Some(TestedWorkflow { source, definition, workflows }) => {
                 let input = doc.input.clone().unwrap_or_else(|| json!({}));
-                body["workflow"] = json!({ "source": source, "input": input });
+                body["workflow"] =
+                    json!({ "source": source, "input": input, "workflows": workflows });
                 if doc.goal.is_empty() {
                     body["goal"] = json!(definition.name);
                 }

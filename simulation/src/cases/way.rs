@@ -1,11 +1,14 @@
 //! The way of a case through its workflow: the visits, the routes, and the state at the end, as the
 //! job machine tells them.
 
-use std::{collections::BTreeSet, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use proto::{
     job::Outcome,
-    workflow::{Edge, EdgeKind, Workflow, WorkflowGraph},
+    workflow::{Edge, EdgeKind, Workflow, WorkflowGraph, WorkflowName},
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -17,6 +20,8 @@ pub struct TestedWorkflow {
     pub source: String,
     /// Definition that the text says.
     pub definition: Workflow,
+    /// Texts of the files of the workflows that its nodes run, directly or through others, by name.
+    pub workflows: BTreeMap<WorkflowName, String>,
 }
 
 /// The way of a run through its workflow.

@@ -1,10 +1,15 @@
 //! Tests of cases of workflows: the way, the output, and the routes that no case takes.
 
+use std::collections::BTreeMap;
+
 use agents::{
     catalogue::Catalogue,
     workflow::read::{Known, read},
 };
-use proto::lang::{Language, Words};
+use proto::{
+    lang::{Language, Words},
+    workflow::{Workflow, WorkflowName},
+};
 use rstest::rstest;
 use serde_json::json;
 
@@ -36,9 +41,14 @@ nodes:
   late: {type: set, write: {draft: late}, next: end}
 "#;
 
+/// Returns a workflow whose nodes run no other one.
+fn tested(source: String, definition: Workflow) -> TestedWorkflow {
+    TestedWorkflow { source, definition, workflows: BTreeMap::new() }
+}
+
 fn suite(cases: &str) -> Result<Suite, Mistake> {
     let definition = read("w", SOURCE, &Known::default()).unwrap().workflow;
-    let workflow = TestedWorkflow { source: SOURCE.to_owned(), definition };
+    let workflow = tested(SOURCE.to_owned(), definition);
     let text = format!(
         r#"
 script:
@@ -146,7 +156,7 @@ fn expectations_of_workflows_are_refused_in_tests_of_agents() {
 fn shipped(name: &str, cases: &str) -> Suite {
     let (_, source) = agents::workflow::shipped::sources().find(|(n, _)| *n == name).unwrap();
     let definition = read(name, source, &Known::default()).unwrap().workflow;
-    let workflow = TestedWorkflow { source: source.to_owned(), definition };
+    let workflow = tested(source.to_owned(), definition);
     let read = |_: &str| Err(Words::from("no file".to_owned()));
     let sources = Sources { agents: Catalogue::presets(), read: &read };
     Suite::of_workflow(cases, workflow, sources).unwrap_or_else(|m| panic!("{m:?}"))
@@ -258,4 +268,47 @@ cases:
     let way = report.end.way.unwrap();
     assert_eq!(way.visits, ["work", "review", "work", "review"]);
     assert_eq!(way.output, json!({"answer": "short"}));
+}
+
+const ABOVE: &str = r#"
+workflow: above
+state: {said: {schema: {type: string}}}
+output: {said: "{{ state.said }}"}
+start: below
+nodes:
+  below: {type: workflow, workflow: sub, input: {topic: rain}, write: {said: "{{ result.text }}"}}
+"#;
+
+const BELOW: &str = r#"
+workflow: sub
+input: {type: object, required: [topic], properties: {topic: {type: string}}}
+state: {text: {schema: {type: string}}}
+output: {text: "{{ state.text }}"}
+start: write
+nodes:
+  write: {type: model, prompt: "Write of {{ input.topic }}", write: {text: "{{ reply }}"}}
+"#;
+
+#[rstest]
+#[case::there(&[("sub", BELOW)], &[])]
+#[case::missing(&[], &[Expectation::Submission])]
+fn a_sub_workflow_runs_from_its_file_or_is_named(
+    #[case] files: &[(&str, &str)],
+    #[case] expected: &[Expectation],
+) {
+    let definition = read("above", ABOVE, &Known::default()).unwrap().workflow;
+    let name = |name: &str| WorkflowName::new(name).unwrap();
+    let workflows = files.iter().map(|(of, text)| (name(of), (*text).to_owned())).collect();
+    let workflow = TestedWorkflow { source: ABOVE.to_owned(), definition, workflows };
+    let text = "script: { rules: [ { when: { last: Write of rain }, reply: { text: It rains } } ] }\n\
+                cases: [ { name: rain, expect: { output: { said: It rains } } } ]\n";
+    let read = |_: &str| Err(Words::from("no file".to_owned()));
+    let sources = Sources { agents: Catalogue::presets(), read: &read };
+    let suite = Suite::of_workflow(text, workflow, sources).unwrap();
+    let report = run(&suite.cases[0], None);
+    let found: Vec<_> = report.findings.iter().map(|finding| finding.expectation).collect();
+    assert_eq!(found, expected, "{report:#?}");
+    // The refusal names the workflow.
+    let is_named = report.findings.iter().all(|finding| format!("{finding:?}").contains("sub"));
+    assert!(is_named, "{report:#?}");
 }

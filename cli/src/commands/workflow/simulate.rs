@@ -8,7 +8,7 @@ use simulation::cases::{self, Case, FILE_BYTES_MAX, Sources, Suite, TestedWorkfl
 use super::text;
 use crate::{
     args::{Global, SimulateArgs},
-    commands::agents::chosen,
+    commands::{agents::chosen, submit},
     connect,
     exit::Exit,
     failure::{CliError, Outcome},
@@ -20,7 +20,8 @@ use crate::{
 pub(super) async fn run(global: &Global, output: Output, args: &SimulateArgs) -> Outcome {
     let source = text(&args.file)?;
     let definition = super::valid(&args.file)?;
-    let workflow = TestedWorkflow { source, definition: definition.clone() };
+    let workflows = submit::beside(&args.file, &source)?;
+    let workflow = TestedWorkflow { source, definition: definition.clone(), workflows };
     let suite = suite(global, output, args, workflow)?;
     let mut all = Vec::new();
     for case in chosen(suite, &args.only)? {

@@ -12,7 +12,7 @@ import { openDialog } from '../../parts/dialog.js';
 import { FlowEditor, nameOf } from '../../parts/floweditor.js';
 import { Foresight, foresightView } from '../../parts/foresight.js';
 import { option } from '../../parts/orders.js';
-import { denied, errorBox, icon, plain, skeleton, toast } from '../../parts/ui.js';
+import { denied, errorBox, icon, skeleton, toast } from '../../parts/ui.js';
 
 /** @typedef {{base: number, source: string, workflows: Record<string, string>}} Change */
 
@@ -71,7 +71,10 @@ export class GraphEdit {
   /** Asks what the change would do, once the text has no mistakes. */
   look() {
     const { editor, before, foresight } = this;
-    if (!may('signal') || !editor?.isRight || editor.code.text === before?.source) return foresight.clear();
+    const isChecking = editor && editor.code.mistakes === undefined;
+    if (!may('signal') || editor?.code.mistakes?.length || editor?.code.text === before?.source) return foresight.clear();
+    // What is known stays in sight until the text is checked.
+    if (!editor || isChecking) return;
     foresight.look(bodyOf(this.change(), '', ''));
     this.isMoved ||= foresight.refused?.code === 'stale';
   }
@@ -80,7 +83,7 @@ export class GraphEdit {
     const { source } = this.change();
     openDialog({
       title: t('act_edit_graph'), wide: true, confirm: t('act_edit_graph'),
-      ready: () => !this.foresight.refused && may('signal'),
+      ready: () => !this.foresight.waits && this.foresight.value !== undefined && !this.foresight.refused && may('signal'),
       body: () => {
         this.look();
         return html`${denied('signal')}${foresightView(this.foresight, '')}${diffView(this.before?.source ?? '', source)}
@@ -114,7 +117,7 @@ export class GraphEdit {
       ${denied('signal')}
       ${isOver ? html`<p class="warn-line" role="status">${icon('triangle-alert')} ${t('edit_graph_over')}</p>` : nothing}
       ${this.isMoved ? html`<p class="warn-line" role="status">${icon('triangle-alert')}<span>${t('edit_graph_moved')}</span> <button class="small" @click=${() => this.read()}>${t('edit_compare')}</button></p>` : nothing}
-      ${editor.view(html`${foresightView(foresight, '')}${wrong.filter((one) => one.line).map((one) => html`<p><button class="link" @click=${() => editor.code.goTo(one.line, one.column)}>${plain(one.text)}</button></p>`)}`)}
+      ${editor.view(html`${foresight.value || foresight.problem ? foresightView(foresight, '') : nothing}${wrong.filter((one) => one.line).map((one) => html`<p>${editor.code.link(one)}</p>`)}`)}
       <p class="muted">${t('edit_graph_docs')}</p>`;
   }
 }

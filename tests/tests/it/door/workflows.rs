@@ -97,7 +97,13 @@ async fn a_file_is_refused_with_all_its_mistakes_and_nothing_is_stored() {
         .await;
     assert_eq!((code, field.as_str()), (Code::InvalidRequest, "name"));
     let check = json!({"name": "greet", "text": greet(1), "check": true}).to_string();
-    assert_eq!(hall.ask(Verb::SetWorkflow, check).await.unwrap()["revision"], json!(null));
+    let checked = hall.ask(Verb::SetWorkflow, check).await.unwrap();
+    assert_eq!(checked["revision"], json!(null));
+    // The reply has what an editor draws.
+    assert_eq!(checked["graph"]["start"], "hello");
+    assert_eq!(checked["graph"]["nodes"][0]["type"], "human");
+    let kinds: Vec<_> = checked["graph"]["edges"].as_array().unwrap().iter().collect();
+    assert_eq!((kinds.len(), &kinds[1]["kind"]), (2, &json!("timeout")));
     let (code, field) = hall.refused(Verb::Workflows, r#"{"name":"greet"}"#).await;
     assert_eq!((code, field.as_str()), (Code::NotFound, "name"));
 }
@@ -141,6 +147,8 @@ async fn lists_name_the_layer_and_the_revision_and_one_is_shown_in_full() {
     let one = hall.ask(Verb::Workflows, r#"{"name":"greet"}"#).await.unwrap();
     let one = &one["workflows"][0];
     assert_eq!((&one["text"], &one["definition"]["version"]), (&json!(greet(4)), &json!(4)));
+    assert_eq!(one["graph"]["nodes"][0]["id"], "hello");
+    assert!(rows.iter().all(|row| row.get("graph").is_none()));
 }
 
 #[tokio::test]
@@ -250,4 +258,28 @@ async fn a_submission_freezes_the_workflows_of_its_sub_agents() {
     assert_eq!(callee.workflow.as_ref().unwrap().definition.version, 3);
     assert_eq!(submitted.rules, proto::rules::Rules::WORKFLOWS);
     assert!(submitted.workflow.is_none());
+}
+
+#[tokio::test]
+async fn the_files_of_a_jobs_graph_are_those_that_a_migration_takes() {
+    let hall = Hall::new().await;
+    let workflow = json!({"source": above("greet"), "workflows": {"greet": greet(3)}});
+    submit(&hall, "j1", workflow).await.unwrap();
+    let plain = hall.ask(Verb::Graph, r#"{"job":"j1"}"#).await.unwrap();
+    assert_eq!(plain.get("files"), None);
+    let graph = hall.ask(Verb::Graph, r#"{"job":"j1","files":true}"#).await.unwrap();
+    let files = &graph["files"];
+    let preview = async |source: &str| {
+        let migrate = json!({"source": source, "workflows": files["workflows"]});
+        let body = json!({"signal": {"job": "j1", "signal": {"migrate": migrate}}}).to_string();
+        hall.ask(Verb::Preview, body).await.unwrap()
+    };
+    let source = files["source"].as_str().unwrap();
+    // The job keeps the sub-workflow of its submission, and nothing changes.
+    let same = preview(source).await;
+    let refused = same["refused"]["message"].as_str().unwrap_or_default();
+    assert!(refused.contains("the graph is the same"), "{same}");
+    let other = preview(&source.replace("goal: hi", "goal: hello")).await;
+    assert_eq!(other.get("refused"), None, "{other}");
+    assert!(other["text"].as_str().unwrap().contains("~go"), "{other}");
 }

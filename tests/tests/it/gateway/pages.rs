@@ -74,7 +74,7 @@ fn vendored_files_are_those_of_their_packages(#[case] directory: &str, #[case] l
 
 /// Returns the names of the texts of a language.
 fn texts(language: &str) -> BTreeSet<String> {
-    let files = ["", "pages."].map(|part| web(&format!("words/{part}{language}.js")));
+    let files = ["", "pages.", "flow."].map(|part| web(&format!("words/{part}{language}.js")));
     let file = files.map(|file| fs::read_to_string(file).unwrap()).concat();
     let names = file.lines().filter_map(|line| line.strip_prefix("  ")?.split_once(':'));
     let plain = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
