@@ -13,7 +13,7 @@ fn complete(mut command: std::process::Command, words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn jobs_agents_and_states_of_the_server_are_completed() {
+fn jobs_agents_workflows_and_states_of_the_server_are_completed() {
     let dev = Dev::start();
     for id in ["trip-1", "trip-2", "other"] {
         dev.run(&["submit", "Summarise notes.md", "--id", id]).expect(0);
@@ -31,6 +31,11 @@ fn jobs_agents_and_states_of_the_server_are_completed() {
     }
     assert_eq!(complete(&["submit", "g", "--agent", "defa"]), ["default"]);
     assert_eq!(complete(&["agents", "show", "defa"]), ["default"]);
+    for words in [&["workflow", "run"][..], &["workflow", "drop"], &["workflow", "stats"]] {
+        assert_eq!(complete(&[words, &["human-r"]].concat()), ["human-review"], "{words:?}");
+    }
+    // A workflow may be a file, too.
+    assert_eq!(complete(&["workflow", "show", "/etc/hostnam"]), ["/etc/hostname"]);
     assert_eq!(complete(&["jobs", "ls", "--state", "input"]), ["input-required"]);
     assert_eq!(complete(&["jobs", "desc"]), ["describe"]);
 }
