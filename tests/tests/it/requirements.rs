@@ -24,7 +24,7 @@ const FAMILIES: &[(&str, usize)] = &[
     ("OBS", 2),
     ("EVT", 5),
     ("FAIL", 11),
-    ("WF", 10),
+    ("WF", 11),
     ("SNAP", 1),
     ("MON", 5),
     ("UI", 3),
