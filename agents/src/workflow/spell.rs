@@ -346,9 +346,11 @@ nodes:
     #[case::quotes("it's \"here\" \\ {{ input }}")]
     #[case::wide("好 \u{200b} 🙂")]
     fn texts_that_mean_something_in_yaml_stay_texts(#[case] text: &str) {
-        let mut before = workflow("workflow: w\nstart: a\nnodes: {a: {type: model, prompt: x}}");
-        let node = before.nodes.values_mut().next().unwrap();
-        node.title = Some(text.to_owned());
+        let file = "workflow: w\nstate: {x: {schema: {}, initial: x}}\nstart: a\n\
+                    nodes: {a: {type: model, prompt: x}}\n";
+        let mut before = workflow(file);
+        let slot = before.state.values_mut().next().unwrap();
+        slot.initial = Some(json!(text));
         let written = yaml(&before);
         assert!(written.starts_with("workflow: w\n"), "{written}");
         assert_eq!(workflow(&written), before, "{written}");
@@ -360,6 +362,10 @@ nodes:
                     aim: {type: wait, for: 90s, next: end}\n  \
                     zoo: {type: parallel, branches: {b: cat, a: bee}, next: aim}\n  \
                     bee: {type: model, prompt: x}\n  cat: {type: wait, for: 2h}\n";
-        insta::assert_snapshot!(yaml(&workflow(file)));
+        let written = yaml(&workflow(file));
+        let at = |part: &str| written.find(part).unwrap_or_else(|| panic!("{part}: {written}"));
+        let order = ["\n  zoo:", "\n  cat:", "\n  bee:", "\n  aim:"].map(at);
+        assert!(order.is_sorted(), "{written}");
+        assert!(["deadline: 7d", "for: 90s", "for: 2h"].map(at).len() == 3);
     }
 }

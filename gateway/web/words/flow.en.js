@@ -34,7 +34,6 @@ export default {
   workflow_dropped: '{name} was deleted.',
   workflow_moved: 'Somebody else has stored another text since you began.',
   workflow_docs: 'A stored workflow wins over a built-in one of the same name. Click a node to go to its place in the text.',
-  workflow_node: 'Place of a node in the text',
   edit_mistakes: '{n} mistakes',
   edit_mistakes_one: '1 mistake',
   edit_checking: 'Checking …',

@@ -34,7 +34,6 @@ export default {
   workflow_dropped: '{name} 已删除。',
   workflow_moved: '在您编辑期间，其他人保存了另一份文本。',
   workflow_docs: '已保存的工作流优先于同名的内置工作流。点击节点可跳到文本中的位置。',
-  workflow_node: '节点在文本中的位置',
   edit_mistakes: '{n} 处错误',
   edit_mistakes_one: '1 处错误',
   edit_checking: '正在检查…',
