@@ -113,7 +113,7 @@ export class GraphEdit {
     const ready = editor.isRight && !isSame && !isOver && !foresight.waits && !foresight.refused && may('signal');
     // The front door has read the text against the tools and the agent of this job.
     const wrong = foresight.refused?.field === 'signal.migrate.source' ? mistakesOf(foresight.refused.message) : [];
-    return html`<div class="line wrap tab-head"><h2 class="cut grow">${t('edit_graph_of')}</h2><span class="chip num">${t('workflow_revision', { n: before.base })}</span>${back}<button class="primary" ?disabled=${!ready} @click=${() => this.send()}>${t('edit_graph_review')}</button></div>
+    return html`<div class="line wrap tab-head"><h2>${t('edit_graph_of')}</h2><span class="chip num">${t('workflow_revision', { n: before.base })}</span>${back}<button class="primary" ?disabled=${!ready} @click=${() => this.send()}>${t('edit_graph_review')}</button></div>
       ${denied('signal')}
       ${isOver ? html`<p class="warn-line" role="status">${icon('triangle-alert')} ${t('edit_graph_over')}</p>` : nothing}
       ${this.isMoved ? html`<p class="warn-line" role="status">${icon('triangle-alert')}<span>${t('edit_graph_moved')}</span> <button class="small" @click=${() => this.read()}>${t('edit_compare')}</button></p>` : nothing}
