@@ -91,10 +91,7 @@ pub(crate) async fn all(
         show(&tables::watched(&report.watched));
     }
     if wants(Scenario::W) {
-        say("w: watching");
-        let company = Company::start(&diamond::setup(program(), Keeping::Default, 1)).await?;
-        let measured = watching::measure(&company, options).await?;
-        tell_log(&company);
+        let measured = watched(options, program()).await?;
         tables::watching(report.watching.insert(measured)).iter().for_each(&show);
     }
     if wants(Scenario::Peers) {
@@ -131,6 +128,18 @@ async fn over_http(options: &Options, program: Option<PathBuf>) -> Result<http::
     let setup = diamond::setup(program, Keeping::Default, 1);
     let mut company = Company::start(&setup).await?;
     let measured = http::measure(&mut company, &setup, options).await?;
+    tell_log(&company);
+    Ok(measured)
+}
+
+/// Measures W on processes of its own.
+async fn watched(
+    options: &Options,
+    program: Option<PathBuf>,
+) -> Result<watching::Watching, Failed> {
+    say("w: watching");
+    let company = Company::start(&diamond::setup(program, Keeping::Default, 1)).await?;
+    let measured = watching::measure(&company, options).await?;
     tell_log(&company);
     Ok(measured)
 }
