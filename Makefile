@@ -47,7 +47,7 @@ lint-dependencies: toolchain cargo-deny
 BENCH_SERVERS := 2.15.1 2.14.6
 
 .PHONY: bench bench-peers
-bench: toolchain ## Measure Callboard on real nats-servers, 12 minutes; BENCH="a --profile" selects, BENCH=--help says how
+bench: toolchain ## Measure Callboard on real nats-servers, 15 minutes; BENCH="a --profile" selects, BENCH=--help says how
 	cargo build --release $(WORKSPACE) --bins
 	servers=(); for version in $(BENCH_SERVERS); do servers+=(--server "$$(tools/install nats-server $$version)"); done; \
 	"$${CARGO_TARGET_DIR:-target}/release/callboard-bench" "$${servers[@]}" $(BENCH)

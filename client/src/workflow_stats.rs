@@ -25,6 +25,9 @@ const STATS_ROWS_MAX: usize = 20_000;
 /// Graphs that are requested at the same time.
 const AT_ONCE: usize = 8;
 
+/// Errors of a job whose graph cannot be shown; the others are counted without it.
+const UNREADABLE: [Code; 3] = [Code::Poisoned, Code::Internal, Code::TooLarge];
+
 /// The statistics of workflows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WorkflowStats {
@@ -164,9 +167,7 @@ impl Client {
                 Ok(graph) => Ok(Read::Graph(state, Box::new(graph))),
                 // The job was purged meanwhile.
                 Err(failure) if failure.code == Code::NotFound => Ok(Read::Gone),
-                Err(failure) if [Code::Poisoned, Code::Internal].contains(&failure.code) => {
-                    Ok(Read::Unreadable)
-                }
+                Err(failure) if UNREADABLE.contains(&failure.code) => Ok(Read::Unreadable),
                 Err(failure) => Err(failure),
             }
         });

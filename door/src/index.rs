@@ -32,10 +32,6 @@ pub(crate) const JOBS_MAX: usize = 1_000_000;
 /// Time for which counts use the index without reading it again.
 const FRESH_FOR: Duration = Duration::from_secs(600);
 
-/// Time after which the milestones of a shard that has not changed are read again: a replica may have
-/// been behind.
-const READ_AGAIN_AFTER: Duration = Duration::from_secs(5);
-
 /// Longest time that a list waits for the index. Another way to list costs the broker more.
 const READ_WITHIN: Duration = Duration::from_secs(2);
 
@@ -70,8 +66,7 @@ type Place = (Timestamp, Shard, Seq);
 /// The jobs of the index.
 #[derive(Debug, Default)]
 pub(super) struct Jobs {
-    /// Positions of each shard, with the time at which its milestones were read.
-    passed: BTreeMap<Shard, (Passed, Instant)>,
+    passed: BTreeMap<Shard, Passed>,
     known: HashMap<JobId, Known>,
     order: BTreeMap<Place, JobId>,
     /// Names of agents, so that headlines share them.
@@ -285,7 +280,7 @@ impl Jobs {
         let all = log.subjects().all_shards().count();
         let mut at_a_time = if self.is_whole { all } else { SHARDS_AT_A_TIME };
         loop {
-            let passed = |shard| self.passed_of(shard);
+            let passed = |shard| self.passed.get(&shard).copied().unwrap_or_default();
             let places: Vec<_> =
                 log.subjects().all_shards().map(|shard| (shard, passed(shard))).collect();
             let pages = stream::iter(places).map(|(shard, passed)| async move {
@@ -308,11 +303,7 @@ impl Jobs {
                     return Ok(());
                 }
                 more |= page.more;
-                let read_at = match self.passed.get(&shard) {
-                    Some((before, read_at)) if *before == page.passed => *read_at,
-                    _ => Instant::now(),
-                };
-                self.passed.insert(shard, (page.passed, read_at));
+                self.passed.insert(shard, page.passed);
                 page.found.into_iter().for_each(|milestone| self.take(shard, milestone));
             }
             if self.known.len() > JOBS_MAX {
@@ -330,16 +321,6 @@ impl Jobs {
             }
             at_a_time = SHARDS_AT_A_TIME;
         }
-    }
-
-    /// Returns the positions from which the milestones of a shard are read.
-    fn passed_of(&self, shard: Shard) -> Passed {
-        let (passed, read_at) = match self.passed.get(&shard) {
-            Some(known) => *known,
-            None => return Passed::default(),
-        };
-        let state = passed.state.filter(|_| read_at.elapsed() < READ_AGAIN_AFTER);
-        Passed { state, ..passed }
     }
 
     /// Drops an index that was read some time ago. No record tells of a purge, so only another read
@@ -431,7 +412,7 @@ impl Jobs {
             rest.rev().take_while(|(place, _)| earliest.is_none_or(|since| since <= place.0));
         let chosen = rest.filter(|(_, job)| is_selected(job)).take(limit);
         let selected = chosen.map(|((_, shard, _), job)| {
-            let shard = self.passed.get(shard).and_then(|(passed, _)| passed.state);
+            let shard = self.passed.get(shard).and_then(|passed| passed.state);
             Selected { job: job.clone(), shard }
         });
         Some(selected.collect())

@@ -88,6 +88,7 @@ async fn of(
         }
         if observer.log().latest(&job).await? == Some(kept.made_of) {
             let row = kept.row.clone();
+            let shard = shard.or(kept.shard);
             rows.insert(job, Kept { shard, ..kept });
             return Ok(Some(row));
         }

@@ -31,12 +31,21 @@ pub(super) fn view(mut view: JobView) -> Result<JobView, Failure> {
     Err(Failure::of(Code::TooLarge, Text::JobTooLarge { job: &view.job }))
 }
 
-/// Returns a graph that fits one reply, with the values of its visits shortened if necessary.
+/// Returns a graph that fits one reply: if necessary with the values of its visits shortened, and
+/// without its oldest visits.
 pub(super) fn graph(mut graph: WorkflowGraph) -> Result<WorkflowGraph, Failure> {
     for most in [usize::MAX, 1000, 100, 0] {
         if most < usize::MAX {
             shorten_visits(&mut graph, most);
         }
+        if bytes(&graph)?.len() <= limits::REPLY_BYTES_MAX {
+            return Ok(graph);
+        }
+    }
+    while !graph.visits.is_empty() {
+        let older = graph.visits.len().div_ceil(2);
+        graph.visits.drain(..older);
+        graph.visits_left_out += u32::try_from(older).unwrap_or(u32::MAX);
         if bytes(&graph)?.len() <= limits::REPLY_BYTES_MAX {
             return Ok(graph);
         }
@@ -220,15 +229,15 @@ mod tests {
         }
     }
 
-    /// The graph of a job with the most visits, with long names and large values.
-    fn graph_of_most_visits() -> WorkflowGraph {
+    /// The graph of a job with the most visits, with long names, large values and this condition.
+    fn graph_of_most_visits(when: &str) -> WorkflowGraph {
         let (from, to) = (format!("node-{}", "a".repeat(25)), format!("next-{}", "b".repeat(25)));
         let large = "描".repeat(2_000);
         let visit = |n: u32| {
             json!({
                 "visit": format!("{from}--1--{n}"), "path": format!("{to}--1/{n}"), "state": "completed",
                 "input": {"args": {"text": large}}, "output": {"text": large}, "error": large,
-                "writes": ["found"], "to": to, "when": "result.text == state.found",
+                "writes": ["found"], "to": to, "when": when,
                 "attempts": 2, "entered": "2026-01-01T00:00:00.123456789Z",
                 "ended": "2026-01-01T00:00:01.123456789Z",
             })
@@ -244,9 +253,19 @@ mod tests {
     #[test]
     fn the_graph_and_the_view_of_a_job_with_the_most_visits_fit_one_reply() {
         let visits = usize::try_from(STEPS_MAX).unwrap();
-        let shown = graph(graph_of_most_visits()).unwrap();
-        assert!(bytes(&shown).unwrap().len() <= limits::REPLY_BYTES_MAX);
-        assert_eq!(shown.visits.len(), visits);
+        let fits = |shown: &WorkflowGraph| {
+            assert!(bytes(shown).unwrap().len() <= limits::REPLY_BYTES_MAX);
+        };
+        let shown = graph(graph_of_most_visits("result.text == state.found")).unwrap();
+        fits(&shown);
+        assert_eq!((shown.visits.len(), shown.visits_left_out), (visits, 0));
+        // A condition is part of a visit whatever its length.
+        let whole = graph_of_most_visits(&format!("result.text == '{}'", "x".repeat(1_000)));
+        let shown = graph(whole.clone()).unwrap();
+        fits(&shown);
+        let left_out = usize::try_from(shown.visits_left_out).unwrap();
+        assert_eq!((left_out, shown.visits.len()), (visits / 2, visits / 2));
+        assert_eq!(shown.visits.last().unwrap().visit, whole.visits.last().unwrap().visit);
         let view = view(job(visits, &"描".repeat(500))).unwrap();
         assert!(bytes(&view).unwrap().len() <= limits::REPLY_BYTES_MAX);
         assert_eq!(view.plan.unwrap().steps.len(), visits);

@@ -7,6 +7,9 @@ use proto::workflow::{
 };
 use serde_json::{Map as Fields, Value, json};
 
+use super::read::FILE_BYTES_MAX;
+use crate::source::tree;
+
 /// Returns a workflow as its file in the block spelling has it.
 #[must_use]
 pub fn blocks(workflow: &Workflow) -> Value {
@@ -42,13 +45,14 @@ pub fn yaml(workflow: &Workflow) -> String {
         }
         *nodes = sorted;
     }
-    let written = serde_saphyr::to_string(&file).ok();
     let is_same = |text: &String| {
-        let again: Result<Value, _> = serde_saphyr::from_str(text);
-        again.is_ok_and(|again| again == file)
+        let again = tree::read_up_to(text, FILE_BYTES_MAX);
+        again.is_ok_and(|again| again.to_json() == file)
     };
-    // JSON is YAML, too.
-    written.filter(is_same).unwrap_or_else(|| file.to_string())
+    // JSON is YAML, too, and needs less room without its lines.
+    let written = serde_saphyr::to_string(&file).ok().filter(is_same);
+    let written = written.or_else(|| serde_json::to_string_pretty(&file).ok().filter(is_same));
+    written.unwrap_or_else(|| file.to_string())
 }
 
 /// Returns the nodes in the order of a walk from the start, each with its branches and body first.
@@ -345,6 +349,8 @@ nodes:
     #[case::lines("  one\n\n two \n")]
     #[case::quotes("it's \"here\" \\ {{ input }}")]
     #[case::wide("好 \u{200b} 🙂")]
+    #[case::controls("\u{7f}\u{85}\u{9b}")]
+    #[case::byte_order_mark("\u{feff}x")]
     fn texts_that_mean_something_in_yaml_stay_texts(#[case] text: &str) {
         let file = "workflow: w\nstate: {x: {schema: {}, initial: x}}\nstart: a\n\
                     nodes: {a: {type: model, prompt: x}}\n";
@@ -352,7 +358,7 @@ nodes:
         let slot = before.state.values_mut().next().unwrap();
         slot.initial = Some(json!(text));
         let written = yaml(&before);
-        assert!(written.starts_with("workflow: w\n"), "{written}");
+        assert!(written.lines().count() > 5, "{written}");
         assert_eq!(workflow(&written), before, "{written}");
     }
 
@@ -366,6 +372,7 @@ nodes:
         let at = |part: &str| written.find(part).unwrap_or_else(|| panic!("{part}: {written}"));
         let order = ["\n  zoo:", "\n  cat:", "\n  bee:", "\n  aim:"].map(at);
         assert!(order.is_sorted(), "{written}");
-        assert!(["deadline: 7d", "for: 90s", "for: 2h"].map(at).len() == 3);
+        let durations = ["for: 90s", "for: 2h", "deadline: 7d"];
+        assert!(durations.iter().all(|it| written.contains(it)), "{written}");
     }
 }

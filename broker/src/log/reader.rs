@@ -101,7 +101,7 @@ pub struct Passed {
     pub door: Seq,
     /// Position of the last end.
     pub end: Seq,
-    /// State of the shard before its last milestones were read; `None` until then.
+    /// State of the shard of which all milestones were read; `None` if that is not certain.
     pub state: Option<ShardState>,
 }
 

@@ -36,18 +36,33 @@ pub(super) async fn read(
     if after.state == Some(state) {
         return Ok(none(false));
     }
-    let facts = log.subjects.door_facts_in(shard);
-    let ends = log.subjects.commands_in(shard, DecisionKind::Finish, &pools::nobody());
+    let door_facts = log.subjects.door_facts_in(shard);
+    let finishes = log.subjects.commands_in(shard, DecisionKind::Finish, &pools::nobody());
     // Ends first: an end without its submission would be an unknown job.
-    let ends = page(log, &stream, &ends, after.end).await?;
-    let facts = page(log, &stream, &facts, after.door).await?;
+    let ends = page(log, &stream, &finishes, after.end).await?;
+    let facts = page(log, &stream, &door_facts, after.door).await?;
     let last = |page: &Page, before| page.messages.last().map_or(before, |message| message.seq);
     let more = facts.more || ends.more;
     let (door, end) = (last(&facts, after.door), last(&ends, after.end));
-    let passed = Passed { door, end, state: (!more).then_some(state) };
+    let is_whole = !more
+        && reaches(log, &stream, &door_facts, door).await?
+        && reaches(log, &stream, &finishes, end).await?;
+    let passed = Passed { door, end, state: is_whole.then_some(state) };
     let all = facts.messages.iter().chain(&ends.messages);
     let found = all.filter_map(|message| milestone(log, message)).collect();
     Ok(Milestones { found, passed, more, is_rewound: false })
+}
+
+/// Returns `true` if there is no later record under the filter. Pages come from any replica, which
+/// may be behind the leader.
+async fn reaches(log: &NatsLog, stream: &str, filter: &str, passed: Seq) -> Result<bool, LogError> {
+    if log.options.replicas == 1 {
+        return Ok(true);
+    }
+    match read::last_at_leader(&log.link, stream, filter).await {
+        Ok(last) => Ok(last.is_none_or(|last| last.seq <= passed)),
+        Err(error) => Err(log.unread(stream, error).await),
+    }
 }
 
 async fn page(log: &NatsLog, stream: &str, filter: &str, after: Seq) -> Result<Page, LogError> {

@@ -1,6 +1,5 @@
 //! Tests of the index.
 
-use broker::log::Latest;
 use rstest::rstest;
 
 use super::*;
@@ -83,19 +82,6 @@ async fn counts_read_the_index_again_because_no_record_tells_of_a_purge() {
     jobs.drop_if_old();
     assert!(!jobs.is_whole);
     assert_eq!(jobs.count(&Filter::default()).certain, Counted::default());
-}
-
-#[tokio::test(start_paused = true)]
-async fn milestones_of_an_unchanged_shard_are_read_again_after_a_time_because_a_replica_may_be_behind()
- {
-    let last = Latest { seq: Seq(7), time: Timestamp::UNIX_EPOCH };
-    let passed = Passed { door: Seq(5), end: Seq(7), state: Some(ShardState { last, records: 3 }) };
-    let mut jobs = Jobs::default();
-    assert_eq!(jobs.passed_of(Shard(0)), Passed::default());
-    jobs.passed.insert(Shard(0), (passed, Instant::now()));
-    assert_eq!(jobs.passed_of(Shard(0)), passed);
-    tokio::time::advance(READ_AGAIN_AFTER).await;
-    assert_eq!(jobs.passed_of(Shard(0)), Passed { state: None, ..passed });
 }
 
 #[test]

@@ -21,6 +21,7 @@ use proto::{
     },
     error::{Code, Failure},
     lang::Words,
+    limits,
     refusal::{Text, Warnings},
     tool::ToolSpec,
     workflow::{Workflow, WorkflowName},
@@ -69,7 +70,7 @@ impl Answers<SetWorkflow> for Door {
             return Err(Failure::about(Code::TooLarge, "text", why));
         }
         let (workflow, warnings) = self.checked(&name, &text)?;
-        if self.workflows.look(|shelf| shelf.is_full_for(&name)) {
+        if !check && self.workflows.look(|shelf| shelf.is_full_for(&name)) {
             let why = Text::WorkflowManyStored { max: &WORKFLOWS_MAX };
             return Err(Failure::about(Code::TooLarge, "name", why));
         }
@@ -257,5 +258,9 @@ fn whole(entry: Entry<'_>) -> WorkflowEntry {
     let read = read(&entry.place(), &text, &Known::default());
     let definition = read.ok().map(|checked| Box::new(checked.workflow));
     let graph = definition.as_deref().map(|workflow| Box::new(workflow.shape()));
-    WorkflowEntry { text: Some(text), definition, graph, ..shown(entry) }
+    let mut entry = WorkflowEntry { text: Some(text), definition, graph, ..shown(entry) };
+    let is_too_large =
+        serde_json::to_vec(&entry).is_ok_and(|it| it.len() > limits::REPLY_BYTES_MAX);
+    entry.graph = entry.graph.filter(|_| !is_too_large);
+    entry
 }

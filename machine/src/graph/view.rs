@@ -131,6 +131,7 @@ impl ActiveJob {
             edges: told.edges(),
             current: told.current(),
             visits: self.visits.all().iter().map(|one| told.visit(one)).collect(),
+            visits_left_out: 0,
             files: None,
         })
     }

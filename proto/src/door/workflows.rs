@@ -50,7 +50,7 @@ pub struct WorkflowEntry {
     /// Definition. Present when one workflow was requested and its file can be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<Box<Workflow>>,
-    /// Nodes and edges of the definition. Present with it.
+    /// Nodes and edges of the definition. Present with it, unless the reply would be too large.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graph: Option<Box<WorkflowShape>>,
     /// Mistakes of a value that another program stored; empty when the workflow is usable.

@@ -92,6 +92,9 @@ pub struct WorkflowGraph {
     /// Visits, in the order of their beginning; at most [`STEPS_MAX`](super::STEPS_MAX).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub visits: Vec<VisitView>,
+    /// Number of the oldest visits that `visits` lacks, because the graph would not fit one reply.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub visits_left_out: u32,
     /// Definition as files, on request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<Box<WorkflowFiles>>,

@@ -19,7 +19,7 @@ pub const STATE_BYTES_MAX: usize = 256 * 1024;
 
 /// Maximum of the node visits that a workflow may allow to one job: a map of
 /// [`ITEMS_MAX`](super::ITEMS_MAX) items with one node each, and a few hundred more. Each visit is a
-/// row of the graph, which must fit one reply.
+/// row of the graph, which leaves out the oldest ones if it would not fit one reply.
 pub const STEPS_MAX: u32 = 1_200;
 
 /// Maximum of the visits that a workflow may allow to one node.

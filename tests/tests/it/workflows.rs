@@ -129,7 +129,7 @@ async fn a_map_of_a_thousand_items_runs_on_two_workers() {
     assert_eq!(value(view.outcome.as_ref()), json!({"seen": rows}));
     let graph = view.graph.unwrap();
     assert_eq!(graph.visits, ITEMS_MAX + 1);
-    let graph = client.call(&GetGraph { job: id.clone(), at: None }).await.unwrap();
+    let graph = client.call(&GetGraph { job: id.clone(), at: None, files: false }).await.unwrap();
     assert_eq!(graph.visits.len(), rows.len() + 1);
     let mut results = BTreeMap::<String, usize>::new();
     for entry in broker.log.read(&id, Seq(0)).await.unwrap() {

@@ -1,7 +1,7 @@
 //! The milestones of a shard, which are not read again while the shard is as it was.
 
 use broker::log::{Milestones, Passed};
-use proto::id::{JobId, Shard};
+use proto::id::{JobId, Seq, Shard};
 
 use crate::contract::{
     fixtures::{Fixture, OnNats},
@@ -35,6 +35,9 @@ async fn a_shard_is_read_again_once_a_record_is_stored_or_purged() {
     let grown = read(page.passed).await;
     assert_eq!(jobs(&grown), [second.clone()]);
     assert_ne!(grown.passed.state, page.passed.state);
+
+    let restored = Passed { end: Seq(grown.passed.door.0 + 1), ..grown.passed };
+    assert!(read(restored).await.is_rewound, "the shard ends before the position");
 
     broker.log.purge(&first).await.unwrap();
     let purged = read(grown.passed).await;
