@@ -18,9 +18,25 @@ export function route() {
   return { page: page === '' ? 'jobs' : PAGES.includes(page) ? page : 'missing', id, query: new URLSearchParams(location.search) };
 }
 
+/** Keeps the present address as long as something would be lost with it. @typedef {(to: string, leave: () => void) => boolean} Keeper `true` if it has kept the address; `leave` goes on all the same */
+/** @type {Keeper | undefined} */
+let keeper;
+/** @param {Keeper} next */
+export const keepWith = (next) => {
+  keeper = next;
+};
+/** @param {Keeper} of */
+export const letGo = (of) => {
+  if (keeper === of) keeper = undefined;
+};
+
 /** @param {string} to @param {{replace?: boolean}} [how] */
 export function go(to, how = {}) {
-  if (to === location.pathname + location.search) return;
+  if (to === location.pathname + location.search || keeper?.(to, () => move(to, how))) return;
+  move(to, how);
+}
+/** @param {string} to @param {{replace?: boolean}} how */
+function move(to, how) {
   if (how.replace) history.replaceState(null, '', to);
   else history.pushState(null, '', to);
   if (!how.replace) document.querySelector('main')?.scrollTo(0, 0);
@@ -40,7 +56,8 @@ export function select(change, how = { replace: true }) {
 
 export function goSignIn() {
   if (route().page === 'signin') return;
-  go(`/signin?to=${encodeURIComponent(location.pathname + location.search)}`);
+  // Without a token nothing can be stored.
+  move(`/signin?to=${encodeURIComponent(location.pathname + location.search)}`, {});
 }
 
 export function startRouter() {

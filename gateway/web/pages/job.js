@@ -6,7 +6,7 @@ import { emit } from '../state/bus.js';
 import { Announcer } from '../state/announce.js';
 import { foldTo, recordOf, times } from '../state/fold.js';
 import { JobStream } from '../state/stream.js';
-import { route, select } from '../router.js';
+import { keepWith, letGo, route, select } from '../router.js';
 import { addWords, t } from '../settings.js';
 import { duration, ms, short } from '../format.js';
 import { actionsOf, ICONS, openAction } from '../parts/actions.js';
@@ -45,6 +45,15 @@ export async function openJob(job) {
   return page;
 }
 
+/** `true` for an address at which the editor of the job's graph stays open. Pure; a test covers it. @param {string} to @param {string} job */
+export function keepsEdit(to, job) {
+  const { pathname, searchParams: query } = new URL(to, 'http://host');
+  return pathname === `/jobs/${job}` && query.get('edit') === 'graph' && !query.get('at');
+}
+
+/** Keys that do nothing while `isOff`. Pure; a test covers it. @param {Record<string, () => void>} keys @param {() => boolean} isOff */
+export const unless = (keys, isOff) => Object.fromEntries(Object.entries(keys).map(([key, run]) => [key, () => { if (!isOff()) run(); }]));
+
 const TABS = ['plan', 'time', 'said', 'log', 'agent', 'family'];
 
 export class JobPage {
@@ -68,20 +77,31 @@ export class JobPage {
       if (can.includes(kind) || (kind === 'pause' && can.includes('resume'))) this.act(kind);
     };
     this.keys = /** @type {Record<string, () => void>} */ ({
-      ...Object.fromEntries(TABS.map((tab, n) => [String(n + 1), () => select({ tab: n ? tab : undefined })])),
-      j: () => this.step(1), k: () => this.step(-1),
-      '[': () => this.seek(-1), ']': () => this.seek(1), '{': () => this.seek(-1, true), '}': () => this.seek(1, true),
-      h: toggleDone, '<': () => stepRevision(this.shownFold().revisions, -1), '>': () => stepRevision(this.shownFold().revisions, 1),
-      l: () => select({ at: undefined }), '.': () => { this.menu = !this.menu; emit(); },
+      ...unless({
+        ...Object.fromEntries(TABS.map((tab, n) => [String(n + 1), () => select({ tab: n ? tab : undefined })])),
+        j: () => this.step(1), k: () => this.step(-1),
+        '[': () => this.seek(-1), ']': () => this.seek(1), '{': () => this.seek(-1, true), '}': () => this.seek(1, true),
+        h: toggleDone, '<': () => stepRevision(this.shownFold().revisions, -1), '>': () => stepRevision(this.shownFold().revisions, 1),
+        l: () => select({ at: undefined }),
+      }, () => this.edit !== undefined),
+      '.': () => { this.menu = !this.menu; emit(); },
       s: act('steer'), e: act('edit_graph'), p: act('pause'), x: act('cancel'), b: act('roll_back'), f: act('fork'),
       Escape: () => { this.menu = false; if (!this.edit) select({ step: undefined, event: undefined, node: undefined }); },
     });
+    /** @type {import('../router.js').Keeper} */
+    this.keep = (to, leave) => {
+      const isKept = this.edit !== undefined && this.edit.isChanged && !keepsEdit(to, job);
+      if (isKept) this.edit?.askToLeave(leave);
+      return isKept;
+    };
+    keepWith(this.keep);
     offer(() => [
       ...actionsOf(this.stream.view).map((kind) => ({ word: t(`act_${kind}`), icon: ICONS[kind], run: () => this.act(kind) })),
       ...TABS.map((tab, n) => ({ word: t(`tab_${tab}`), icon: 'chevron-right', run: () => select({ tab: n ? tab : undefined }) })),
     ]);
   }
   close() {
+    letGo(this.keep);
     this.edit?.close();
     this.stream.close();
     offer(() => []);
@@ -193,11 +213,11 @@ export class JobPage {
       ${this.header(view, fold, now)}
       ${this.past || editing ? nothing : html`${questions.map((/** @type {any} */ q) => html`<div class="card ask">${questionCard(this.job, q, { keys: false })}</div>`)}
         ${below.map((q) => html`<div class="card ask"><p class="muted">${t('child_asks')} <a href="/jobs/${q.below.job}">${q.below.path}</a></p>${questionCard(q.below.job, q, {})}</div>`)}`}
-      ${editing ? html`<section class="flow-editing stack" aria-label=${t('act_edit_graph')}>${editing}</section>` : this.tabs(view, fold, { tab, node, panel })}
+      ${editing ? html`<section class="flow-editing stack" aria-label=${t('act_edit_graph')}>${editing}</section>` : this.tabs(view, fold, { now, tab, node, panel })}
     </div>`;
   }
-  /** @param {any} view @param {any} fold @param {{tab: string, node: string | null, panel: string | null}} chosen */
-  tabs(view, fold, { tab, node, panel }) {
+  /** @param {any} view @param {any} fold @param {{now: any, tab: string, node: string | null, panel: string | null}} chosen */
+  tabs(view, fold, { now, tab, node, panel }) {
     return html`${scrubber(this)}
       <div class="tabs" role="tablist" aria-label=${t('views')}>${TABS.map((name, n) => html`<button role="tab" id="tab-${name}" aria-selected=${name === tab ? 'true' : 'false'} aria-controls="tab-panel" @click=${() => select({ tab: n ? name : undefined })}>${t(`tab_${name}`)}</button>`)}</div>
       <div class="split ${panel ? 'with-panel' : ''}"><div class="split-main" role="tabpanel" id="tab-panel" aria-labelledby="tab-${tab}">

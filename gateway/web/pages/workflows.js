@@ -5,12 +5,12 @@ import { api } from '../api.js';
 import { emit } from '../state/bus.js';
 import { cached, stale } from '../state/cache.js';
 import { may } from '../state/rights.js';
-import { go, route, select } from '../router.js';
+import { go, keepWith, letGo, route, select } from '../router.js';
 import { addWords, t } from '../settings.js';
 import { copyAs } from '../parts/copyas.js';
 import { diffView } from '../parts/diff.js';
 import { openDialog } from '../parts/dialog.js';
-import { FlowEditor, lineOf, nameOf } from '../parts/floweditor.js';
+import { askToLeave, FlowEditor, lineOf, nameOf } from '../parts/floweditor.js';
 import { FLOW_WORDS, flowGraph } from '../parts/flowgraph.js';
 import { offer } from '../parts/palette.js';
 import { copyButton, denied, empty, errorBox, icon, plain, skeleton, toast } from '../parts/ui.js';
@@ -43,13 +43,28 @@ const storing = (name, text, revision) => {
   return copyAs({ cli: ['workflow', 'set', `${name}.yaml`, '--expect', String(revision)], verb: 'set_workflow', nats: { name, ...body }, method: 'PUT', path: `workflows/${name}`, body });
 };
 /** The request that removes a workflow, for other clients. @param {string} name @param {number} revision */
-const dropping = (name, revision) => copyAs({ cli: ['workflow', 'drop', name, '--expect', String(revision)], verb: 'drop_workflow', nats: { name, expected_revision: revision }, method: 'DELETE', path: `workflows/${name}`, body: undefined });
+const dropping = (name, revision) => copyAs({ cli: ['workflow', 'drop', name, '--expect', String(revision)], verb: 'drop_workflow', nats: { name, expected_revision: revision }, method: 'DELETE', path: `workflows/${name}`, body: undefined, revision });
 
-class WorkflowsPage {
+/**
+ * What is stored of a workflow: its text and the revision that a change of it names. Nothing is stored of one that somebody has
+ * deleted. A test covers it.
+ * @param {() => Promise<{workflows: any[]}>} read
+ */
+export async function storedOf(read) {
+  try {
+    const [one] = (await read()).workflows;
+    return { before: one?.text ?? '', revision: one?.revision ?? 0 };
+  } catch (problem) {
+    if (/** @type {any} */ (problem).code === 'not_found') return { before: '', revision: 0 };
+    throw problem;
+  }
+}
+
+export class WorkflowsPage {
   constructor() {
     /** Workflows in full, by name. @type {Map<string, {one?: any, problem?: any}>} */
     this.details = new Map();
-    /** @type {{editor: FlowEditor, of: string, before: string, revision: number, isMoved: boolean} | undefined} */
+    /** @type {{editor: FlowEditor, of: string, start: string, before: string, revision: number, isMoved: boolean, problem?: any} | undefined} */
     this.edit = undefined;
     this.help = /** @type {[string, string][]} */ ([['j / k', 'key_move'], ['e', 'edit'], ['n', 'workflow_new'], ['Esc', 'back']]);
     this.keys = /** @type {Record<string, () => void>} */ ({
@@ -58,15 +73,23 @@ class WorkflowsPage {
       n: () => { if (!this.edit && may('set_workflow')) this.create(); },
       Escape: () => { if (!this.edit) go('/workflows'); },
     });
+    /** @type {import('../router.js').Keeper} */
+    this.keep = (to, leave) => {
+      const isKept = this.isChanged && to.split('?')[0] !== location.pathname;
+      if (isKept) this.away(leave);
+      return isKept;
+    };
+    keepWith(this.keep);
     offer(() => [
       ...(may('set_workflow') ? [{ word: t('workflow_new'), icon: 'plus', run: () => this.create() }] : []),
-      ...(cached('workflows').value?.workflows ?? []).map((/** @type {any} */ one) => ({ word: `${t('nav_workflows')}: ${one.name}`, icon: 'git-fork', run: () => { this.leave(); go(`/workflows/${one.name}`); } })),
+      ...(cached('workflows').value?.workflows ?? []).map((/** @type {any} */ one) => ({ word: `${t('nav_workflows')}: ${one.name}`, icon: 'git-fork', run: () => this.away(() => go(`/workflows/${one.name}`)) })),
     ]);
   }
   title() {
     return route().id || t('nav_workflows');
   }
   close() {
+    letGo(this.keep);
     this.leave();
     offer(() => []);
   }
@@ -74,6 +97,17 @@ class WorkflowsPage {
     this.edit?.editor.close();
     this.edit = undefined;
     emit();
+  }
+  /** `true` while the text has changes that are not stored. */
+  get isChanged() {
+    const { edit } = this;
+    return edit !== undefined && edit.editor.code.text !== edit.start;
+  }
+  /** Leaves the editor, and asks first whether changes may be lost. @param {() => void} [then] */
+  away(then = () => {}) {
+    const leave = () => { this.leave(); then(); };
+    if (this.isChanged) askToLeave(leave);
+    else leave();
   }
   /** Opens the next workflow of the list. @param {number} by */
   step(by) {
@@ -100,12 +134,14 @@ class WorkflowsPage {
   /** @param {{of: string, text: string, before: string, revision: number, shape?: any}} flow `of` is the name of the stored workflow, empty for a new one */
   open({ of, text, before, revision, shape }) {
     const check = (/** @type {string} */ now) => api.checkWorkflow(of || nameOf(now) || 'new', now);
-    this.edit = { editor: new FlowEditor({ text, shape, check }), of, before, revision, isMoved: false };
+    this.edit = { editor: new FlowEditor({ text, shape, check }), of, start: text, before, revision, isMoved: false };
     emit();
   }
   create() {
-    go('/workflows');
-    this.open({ of: '', text: FIRST, before: '', revision: 0 });
+    this.away(() => {
+      go('/workflows');
+      this.open({ of: '', text: FIRST, before: '', revision: 0 });
+    });
   }
   /** @param {any} one */
   change(one) {
@@ -135,9 +171,16 @@ class WorkflowsPage {
   /** Takes what is stored now as that which the text replaces. */
   async compare() {
     const edit = /** @type {NonNullable<WorkflowsPage['edit']>} */ (this.edit);
-    const [one] = (await api.workflows(edit.of || nameOf(edit.editor.code.text))).workflows;
-    Object.assign(edit, { before: one.text ?? '', revision: one.revision ?? 0, isMoved: false });
-    this.save();
+    let problem;
+    try {
+      const name = edit.of || nameOf(edit.editor.code.text);
+      Object.assign(edit, await storedOf(() => api.workflows(name)), { isMoved: false });
+    } catch (error) {
+      problem = error;
+    }
+    edit.problem = problem;
+    if (problem || this.edit !== edit) emit();
+    else this.save();
   }
   /** @param {any} one */
   drop(one) {
@@ -187,12 +230,12 @@ class WorkflowsPage {
   }
   /** @param {NonNullable<WorkflowsPage['edit']>} edit */
   editing(edit) {
-    const { editor, of, isMoved } = edit;
+    const { editor, of, isMoved, problem } = edit;
     const { text } = editor.code;
     const ready = editor.isRight && text !== edit.before && (of || nameOf(text));
-    return html`<header class="page-head"><h1>${of || t('workflow_new')}</h1><span class="grow"></span><button @click=${() => this.leave()}>${t('back')}</button><button class="primary" ?disabled=${!ready} @click=${() => this.save()}>${t('check_and_save')}</button></header>
-      ${isMoved ? html`<p class="warn-line" role="status">${icon('triangle-alert')}<span>${t('workflow_moved')}</span> <button class="small" @click=${() => this.compare()}>${t('edit_compare')}</button></p>` : nothing}
-      ${editor.view()}
+    return html`<header class="page-head"><h1>${of || t('workflow_new')}</h1><span class="grow"></span><button @click=${() => this.away()}>${t('back')}</button><button class="primary" ?disabled=${!ready} @click=${() => this.save()}>${t('check_and_save')}</button></header>
+      ${isMoved ? html`<p class="warn-line" role="status">${icon('triangle-alert')}<span>${t('workflow_moved')}</span> <button class="small" ?disabled=${!of && !nameOf(text)} @click=${() => this.compare()}>${t('edit_compare')}</button></p>` : nothing}
+      ${errorBox(problem, () => this.compare())}${editor.view()}
       <p class="muted">${t('workflow_docs')}</p>`;
   }
 }

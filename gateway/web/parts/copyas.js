@@ -10,22 +10,23 @@ import { copyButton, segments } from './ui.js';
 
 let way = 'cli';
 
-/** @typedef {{cli?: string[], input?: string, by?: string, verb: string, nats: any, method: string, path: string, body: any}} Request `input` is what the command reads, `by` who sends it where nobody has a token */
+/** @typedef {{cli?: string[], input?: string, by?: string, verb: string, nats: any, method: string, path: string, body: any, revision?: number}} Request `input` is what the command reads, `by` who sends it where nobody has a token, `revision` the one that a request without a body counts for */
 
 /**
  * A request as commands of a shell.
  * @param {Request} request @param {string} origin @param {boolean} hasToken @param {string | undefined} prefix that of the subjects; without it there is no command for NATS
  */
 export function commands(request, origin, hasToken, prefix) {
-  const { cli, input, by } = request;
+  const { cli, input, by, revision } = request;
   const pipe = input === undefined ? '' : `printf %s ${shell(input)} | `;
   const who = by && !hasToken ? `USER=${shell(by)} ` : '';
+  const condition = revision === undefined ? '' : ` -H ${shell(`If-Match: "${revision}"`)}`;
   // The command `nats` fills in what is in double braces. Only a string of JSON has them.
   const nats = JSON.stringify(request.nats).replaceAll('{{', '{\\u007b');
   return {
     cli: cli ? pipe + who + ['callboard', ...cli].map(shell).join(' ') : '',
     nats: prefix ? `nats req${hasToken ? ' -H "Callboard-Token: $CALLBOARD_TOKEN"' : ''} ${shell(`${prefix}.svc.${request.verb}`)} ${shell(nats)}` : '',
-    curl: `curl -X ${request.method} ${shell(`${origin}/v1/${request.path}`)}${hasToken ? ' -H "Authorization: Bearer $CALLBOARD_TOKEN"' : ''} -H 'Content-Type: application/json'${request.body === undefined ? '' : ` -d ${shell(JSON.stringify(request.body))}`}`,
+    curl: `curl -X ${request.method} ${shell(`${origin}/v1/${request.path}`)}${hasToken ? ' -H "Authorization: Bearer $CALLBOARD_TOKEN"' : ''} -H 'Content-Type: application/json'${condition}${request.body === undefined ? '' : ` -d ${shell(JSON.stringify(request.body))}`}`,
   };
 }
 

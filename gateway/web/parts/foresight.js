@@ -71,5 +71,5 @@ export function foresightView(foresight, otherwise) {
     ${steps.length > 5 ? html`<details><summary>${t('steps_again', { n: steps.length })}</summary><ul class="steps-again">${steps.map((/** @type {any} */ step) => html`<li>${plain(step.title || step.id)}</li>`)}</ul></details>` : nothing}
     ${effects.length ? html`<p class="warn-line">${icon('triangle-alert')}<span>${t('effects_stay')}</span>${effects.map((/** @type {any} */ one) => html`<span class="chip warn"><code>${one.tool}</code> ${t('calls_made', { n: one.calls })}${one.effect === 'once' ? ' · once' : ''}</span>`)}</p>` : nothing}
     ${refused ? errorBox({ code: refused.code, message: refused.message, field: refused.field, hint: repeats ? '' : refused.hint }) : nothing}
-    ${problem ? errorBox(problem) : nothing}</div>`;
+    ${errorBox(problem, () => { foresight.clear(); emit(); })}</div>`;
 }

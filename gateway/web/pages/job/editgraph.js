@@ -9,7 +9,7 @@ import { mistakesOf } from '../../parts/codeeditor.js';
 import { copyAs } from '../../parts/copyas.js';
 import { diffView } from '../../parts/diff.js';
 import { openDialog } from '../../parts/dialog.js';
-import { FlowEditor, nameOf } from '../../parts/floweditor.js';
+import { askToLeave, FlowEditor, nameOf } from '../../parts/floweditor.js';
 import { Foresight, foresightView } from '../../parts/foresight.js';
 import { option } from '../../parts/orders.js';
 import { denied, errorBox, icon, skeleton, toast } from '../../parts/ui.js';
@@ -36,6 +36,7 @@ export class GraphEdit {
     this.on = on;
     this.reason = '';
     this.isMoved = false;
+    this.isSent = false;
     /** @type {any} */
     this.problem = undefined;
     /** The text of the graph in force, its revision, and the files of its sub-workflows. @type {{source: string, base: number, workflows: Record<string, string>} | undefined} */
@@ -55,13 +56,23 @@ export class GraphEdit {
       const { source, workflows = {} } = graph.files;
       this.before = { source, base: graph.revision ?? 0, workflows };
       this.isMoved = false;
+      this.problem = undefined;
       this.foresight.clear();
       const shape = { start: graph.definition.start, nodes: graph.nodes, edges: graph.edges };
-      this.editor ??= new FlowEditor({ text: source, shape, check: (text) => api.checkWorkflow(graph.definition.workflow, text) });
+      this.editor ??= new FlowEditor({ text: source, shape, check: (text) => api.checkWorkflow(graph.definition.workflow, text), mayCheck: () => may('set_workflow') });
     } catch (problem) {
       this.problem = problem;
     }
     emit();
+  }
+  /** `true` while the text has changes that are not in force. */
+  get isChanged() {
+    const { before, editor, isSent } = this;
+    return !isSent && before !== undefined && editor !== undefined && editor.code.text !== before.source;
+  }
+  /** Asks whether the changes may be lost. @param {() => void} leave */
+  askToLeave(leave) {
+    askToLeave(leave);
   }
   /** @returns {Change} */
   change() {
@@ -99,6 +110,7 @@ export class GraphEdit {
       run: async () => {
         await api.signal(this.job, bodyOf(this.change(), this.reason, settings.name));
         toast(t('did_edit_graph'));
+        this.isSent = true;
         this.on.done();
       },
     });
@@ -107,17 +119,19 @@ export class GraphEdit {
   view(isOver) {
     const { editor, before, foresight, problem } = this;
     const back = html`<button @click=${this.on.closed}>${t('back')}</button>`;
-    if (problem || !editor || !before) return html`<div class="line"><h2 class="grow">${t('edit_graph_of')}</h2>${back}</div>${problem ? errorBox(problem) : skeleton(4)}`;
+    const unread = errorBox(problem, () => this.read());
+    if (!editor || !before) return html`<div class="line"><h2 class="grow">${t('edit_graph_of')}</h2>${back}</div>${problem ? unread : skeleton(4)}`;
     this.look();
     const isSame = editor.code.text === before.source;
-    const ready = editor.isRight && !isSame && !isOver && !foresight.waits && !foresight.refused && may('signal');
+    const ready = editor.isRight && !isSame && !isOver && !foresight.waits && foresight.value !== undefined && !foresight.refused && may('signal');
     // The front door has read the text against the tools and the agent of this job.
     const wrong = foresight.refused?.field === 'signal.migrate.source' ? mistakesOf(foresight.refused.message) : [];
     return html`<div class="line wrap tab-head"><h2>${t('edit_graph_of')}</h2><span class="chip num">${t('workflow_revision', { n: before.base })}</span>${back}<button class="primary" ?disabled=${!ready} @click=${() => this.send()}>${t('edit_graph_review')}</button></div>
-      ${denied('signal')}
+      ${denied('signal')}${unread}
       ${isOver ? html`<p class="warn-line" role="status">${icon('triangle-alert')} ${t('edit_graph_over')}</p>` : nothing}
       ${this.isMoved ? html`<p class="warn-line" role="status">${icon('triangle-alert')}<span>${t('edit_graph_moved')}</span> <button class="small" @click=${() => this.read()}>${t('edit_compare')}</button></p>` : nothing}
-      ${editor.view(html`${foresight.value || foresight.problem ? foresightView(foresight, '') : nothing}${wrong.filter((one) => one.line).map((one) => html`<p>${editor.code.link(one)}</p>`)}`)}
+      ${may('signal') && !may('set_workflow') ? html`<p class="muted">${t('edit_unchecked')}</p>` : nothing}
+      ${editor.view(html`${foresight.value || foresight.problem ? foresightView(foresight, '') : nothing}${wrong.filter((one) => one.line).map((one) => html`<p>${editor.code.link(one)}</p>`)}`, !may('signal'))}
       <p class="muted">${t('edit_graph_docs')}</p>`;
   }
 }

@@ -14,6 +14,13 @@ import { copyButton, errorBox, icon, plain, segments, skeleton } from '../../par
 /** Time between two reads of the graph of a running job, in milliseconds. */
 const AGE = 1000;
 
+/**
+ * The form of a graph: the one that is known, as long as the definition is the same, so that its layout is kept.
+ * Pure; a test covers it.
+ * @param {any} known @param {any} graph
+ */
+export const formOf = (known, graph) => (known && known.digest === graph.digest ? known : { digest: graph.digest, start: graph.definition.start, nodes: graph.nodes, edges: graph.edges });
+
 /** Reads the graph: once for its form, and again for the visits that a panel shows. @param {import('../job.js').JobPage} page @param {any} view */
 function load(page, view) {
   const { memo } = page;
@@ -23,7 +30,7 @@ function load(page, view) {
   if (memo.flowBusy || !needed || Date.now() - (memo.flowAt ?? 0) < (memo.flowOf === at ? AGE : 180)) return;
   memo.flowBusy = true;
   memo.flowAt = Date.now();
-  api.graph(page.job, at).then((graph) => Object.assign(memo, { flow: { ...graph, start: graph.definition.start }, flowOf: at, flowSeq: view.seq, flowProblem: undefined }), (problem) => { memo.flowProblem = problem; }).finally(() => {
+  api.graph(page.job, at).then((graph) => Object.assign(memo, { flow: graph, flowForm: formOf(memo.flowForm, graph), flowOf: at, flowSeq: view.seq, flowProblem: undefined }), (problem) => { memo.flowProblem = problem; }).finally(() => {
     memo.flowBusy = false;
     emit();
     // The job may have gone on meanwhile.
@@ -41,13 +48,13 @@ export function flowTab(page, view, fold, list) {
       <span class="muted num">${t('flow_visits', { n: page.past ? [...fold.flow.nodes.values()].reduce((n, node) => n + node.visits, 0) : visits, of: limits.steps })}</span>
       ${segments(t('view'), [['graph', t('graph')], ['list', t('list')]], how, (value) => select({ view: value }))}</div>
     ${errorBox(page.memo.flowProblem)}
-    ${how === 'list' ? list() : flow ? graph(page, fold, flow) : page.memo.flowProblem ? nothing : skeleton(3)}`;
+    ${how === 'list' ? list() : flow ? graph(page, fold, page.memo.flowForm) : page.memo.flowProblem ? nothing : skeleton(3)}`;
 }
 
 /** The node that is chosen: itself, or that of a chosen visit. */
 const chosenNode = () => route().query.get('node') ?? route().query.get('step')?.split('--')[0];
 
-/** @param {import('../job.js').JobPage} page @param {any} fold @param {any} flow */
+/** @param {import('../job.js').JobPage} page @param {any} fold @param {import('../../parts/flowgraph.js').Shape} flow */
 function graph(page, fold, flow) {
   const { memo } = page;
   const chosen = chosenNode();
