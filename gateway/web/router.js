@@ -32,13 +32,17 @@ export const letGo = (of) => {
 
 /** @param {string} to @param {{replace?: boolean}} [how] */
 export function go(to, how = {}) {
-  if (to === location.pathname + location.search || keeper?.(to, () => move(to, how))) return;
+  if (to === present() || keeper?.(to, () => move(to, how))) return;
   move(to, how);
 }
+const present = () => location.pathname + location.search;
+/** The address that the page shows. */
+let shown = '';
 /** @param {string} to @param {{replace?: boolean}} how */
 function move(to, how) {
   if (how.replace) history.replaceState(null, '', to);
   else history.pushState(null, '', to);
+  shown = to;
   if (!how.replace) document.querySelector('main')?.scrollTo(0, 0);
   emit();
 }
@@ -57,11 +61,18 @@ export function select(change, how = { replace: true }) {
 export function goSignIn() {
   if (route().page === 'signin') return;
   // Without a token nothing can be stored.
-  move(`/signin?to=${encodeURIComponent(location.pathname + location.search)}`, {});
+  move(`/signin?to=${encodeURIComponent(present())}`, {});
 }
 
 export function startRouter() {
-  addEventListener('popstate', emit);
+  shown = present();
+  addEventListener('popstate', () => {
+    const to = present();
+    // The browser has gone already: the address that is kept becomes the newest of its history.
+    if (to !== shown && keeper?.(to, () => move(to, {}))) history.pushState(null, '', shown);
+    else shown = to;
+    emit();
+  });
   document.addEventListener('click', (event) => {
     if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     const link = /** @type {Element} */ (event.target).closest?.('a[href^="/"]');

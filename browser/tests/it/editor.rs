@@ -32,11 +32,15 @@ nodes:
   bye: {type: end, title: Say goodbye}
 ";
 
-/// Checks the page wide and dark, and on a phone.
-async fn is_accessible(page: &Page, what: &str) {
+/// The page on a phone and wide; the last size is that in which the test goes on.
+const SIZES: [(u32, u32); 2] = [(390, 844), WIDE];
+const WIDE: (u32, u32) = (1440, 900);
+
+/// Checks the page at each of the sizes.
+async fn is_accessible(page: &Page, what: &str, sizes: &[(u32, u32)]) {
     let axe = format!("{}\n;true", program::axe());
     let mut found = Vec::new();
-    for (width, height) in [(390, 844), (1440, 900)] {
+    for &(width, height) in sizes {
         page.resize(width, height).await;
         let _: bool = page.value(&axe).await;
         found.extend(access::violations(page, &format!("{what} at {width} px")).await);
@@ -55,11 +59,11 @@ async fn a_workflow_is_mended_and_stored_and_a_running_job_takes_another_graph()
     stage.submit(&flow::job("notes")).await;
     let page = stage.page(&Look { dark: true, ..Look::default() }, "/workflows").await;
     page.find(".flow-list .item", "human-review").await;
-    is_accessible(&page, "the list of workflows").await;
+    is_accessible(&page, "the list of workflows", &SIZES).await;
     page.click(".flow-list .item", "greet").await;
     page.click(".graph .node", "Say hello").await;
     page.find(".flow-lines .at", "hello:").await;
-    is_accessible(&page, "a workflow").await;
+    is_accessible(&page, "a workflow", &[WIDE]).await;
     mend(&page).await;
     change(&stage, &page).await;
     page.is_clean(&stage.host).await;
@@ -73,7 +77,7 @@ async fn mend(page: &Page) {
     page.find("#flow-check .link", "bye").await;
     page.find(".gutter .wrong", "5").await;
     page.find(".flow-beside", "1 mistake").await;
-    is_accessible(page, "a text with a mistake").await;
+    is_accessible(page, "a text with a mistake", &SIZES).await;
     page.click("#flow-check .link", "").await;
     let place: usize = page.value("document.querySelector('.code-edit').selectionStart").await;
     assert!(BROKEN[place..].starts_with("bye"), "{place}: {}", &BROKEN[place..]);
@@ -105,7 +109,7 @@ async fn change(stage: &Stage, page: &Page) {
     assert!(page.value::<bool>(off).await, "a graph that strands a path is not sent");
     page.fill(".code-edit", &text.replace("visits.draft < 3", "visits.draft < 7")).await;
     page.find(".flow-beside .consequence", "(~good)").await;
-    is_accessible(page, "the graph of a job").await;
+    is_accessible(page, "the graph of a job", &[WIDE]).await;
     page.click(".flow-editing button.primary", "Review and change").await;
     page.find("dialog .diff-added", "visits.draft < 7").await;
     page.find("dialog .consequence", "good").await;

@@ -75,7 +75,7 @@ export class WorkflowsPage {
     });
     /** @type {import('../router.js').Keeper} */
     this.keep = (to, leave) => {
-      const isKept = this.isChanged && to.split('?')[0] !== location.pathname;
+      const isKept = this.isChanged && to.split('?')[0] !== `/workflows${this.edit?.of ? `/${this.edit.of}` : ''}`;
       if (isKept) this.away(leave);
       return isKept;
     };
