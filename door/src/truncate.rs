@@ -260,7 +260,7 @@ mod tests {
         fits(&shown);
         assert_eq!((shown.visits.len(), shown.visits_left_out), (visits, 0));
         // A condition is part of a visit whatever its length.
-        let whole = graph_of_most_visits(&format!("result.text == '{}'", "x".repeat(1_000)));
+        let whole = graph_of_most_visits(&format!("result.text == '{}'", "x".repeat(700)));
         let shown = graph(whole.clone()).unwrap();
         fits(&shown);
         let left_out = usize::try_from(shown.visits_left_out).unwrap();

@@ -61,7 +61,7 @@ async fn what_a_caller_may_not_do_is_off_and_names_the_role() {
     reader.lose(".page-head a", "New job").await;
     reader.lose(".rail a.new", "").await;
     reader.lose(".act-on", "").await;
-    assert_eq!(pages(&reader).await.len(), 8);
+    assert_eq!(pages(&reader).await.len(), 9);
     reader.click(".job-row", "Say two things").await;
     reader.find(".card.ask .denied", "You need the role “answer”").await;
     let off = "[...document.querySelectorAll('.card.ask .question-foot > button')].every((b) => b.disabled)";
