@@ -164,6 +164,8 @@ impl Client {
         let (wanted, more) = self.jobs_with_workflow(filter, only, max).await?;
         let graphs = stream::iter(wanted).map(async |(job, state)| {
             match self.call(&GetGraph { job, at: None, files: false }).await {
+                // Sums of a part would be wrong.
+                Ok(graph) if graph.visits_left_out > 0 => Ok(Read::Unreadable),
                 Ok(graph) => Ok(Read::Graph(state, Box::new(graph))),
                 // The job was purged meanwhile.
                 Err(failure) if failure.code == Code::NotFound => Ok(Read::Gone),

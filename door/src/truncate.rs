@@ -13,7 +13,7 @@ use proto::{
     record::{Record, Unreadable},
     refusal::Text,
     view::{JobView, QuestionEnd},
-    workflow::{WorkflowGraph, shown},
+    workflow::{VisitView, WorkflowGraph, shown},
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -43,14 +43,27 @@ pub(super) fn graph(mut graph: WorkflowGraph) -> Result<WorkflowGraph, Failure> 
         }
     }
     while !graph.visits.is_empty() {
-        let older = graph.visits.len().div_ceil(2);
-        graph.visits.drain(..older);
-        graph.visits_left_out += u32::try_from(older).unwrap_or(u32::MAX);
+        leave_out_half(&mut graph);
         if bytes(&graph)?.len() <= limits::REPLY_BYTES_MAX {
             return Ok(graph);
         }
     }
     Err(Failure::of(Code::TooLarge, Text::JobTooLarge { job: &graph.job }))
+}
+
+/// Leaves out the older half of the visits: of those that have ended, as long as there are any.
+fn leave_out_half(graph: &mut WorkflowGraph) {
+    let has_ended = |visit: &VisitView| visit.ended.is_some();
+    let ended = graph.visits.iter().filter(|visit| has_ended(visit)).count();
+    let all = graph.visits.len();
+    let mut left = if ended == 0 { all } else { ended }.div_ceil(2);
+    graph.visits.retain(|visit| {
+        let is_out = left > 0 && (ended == 0 || has_ended(visit));
+        left -= usize::from(is_out);
+        !is_out
+    });
+    let left_out = all - graph.visits.len();
+    graph.visits_left_out += u32::try_from(left_out).unwrap_or(u32::MAX);
 }
 
 fn shorten_visits(graph: &mut WorkflowGraph, most: usize) {
@@ -260,12 +273,17 @@ mod tests {
         fits(&shown);
         assert_eq!((shown.visits.len(), shown.visits_left_out), (visits, 0));
         // A condition is part of a visit whatever its length.
-        let whole = graph_of_most_visits(&format!("result.text == '{}'", "x".repeat(700)));
+        let mut whole = graph_of_most_visits(&format!("result.text == '{}'", "x".repeat(700)));
+        whole.visits[0].ended = None;
         let shown = graph(whole.clone()).unwrap();
         fits(&shown);
         let left_out = usize::try_from(shown.visits_left_out).unwrap();
         assert_eq!((left_out, shown.visits.len()), (visits / 2, visits / 2));
-        assert_eq!(shown.visits.last().unwrap().visit, whole.visits.last().unwrap().visit);
+        let ends = |graph: &WorkflowGraph| {
+            let of = |visit: Option<&VisitView>| visit.unwrap().visit.clone();
+            [of(graph.visits.first()), of(graph.visits.last())]
+        };
+        assert_eq!(ends(&shown), ends(&whole), "the open visit stays, and the newest one");
         let view = view(job(visits, &"描".repeat(500))).unwrap();
         assert!(bytes(&view).unwrap().len() <= limits::REPLY_BYTES_MAX);
         assert_eq!(view.plan.unwrap().steps.len(), visits);

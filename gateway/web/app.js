@@ -7,7 +7,7 @@ import { cached } from './state/cache.js';
 import { feedWhile, followVisibility } from './state/feed.js';
 import { may, mayShow } from './state/rights.js';
 import { poolsMissing, rolesMissing } from './state/unserved.js';
-import { go, route, startRouter } from './router.js';
+import { go, keepWith, route, startRouter } from './router.js';
 import { addWords, apply, set, settings, t } from './settings.js';
 import { clock } from './format.js';
 import { dialogOpen, dialogView } from './parts/dialog.js';
@@ -15,7 +15,7 @@ import { keysHelp } from './parts/keys.js';
 import { openPalette, paletteOpen, paletteView } from './parts/palette.js';
 import { empty, icon, toastList } from './parts/ui.js';
 
-/** @typedef {{view: (query: URLSearchParams) => unknown, title: () => string, close?: () => void, keys?: Record<string, () => void>, help?: [string, string][], tick?: () => void, holdsStream?: boolean}} Page `holdsStream` is true if the page reads a stream of its own */
+/** @typedef {{view: (query: URLSearchParams) => unknown, title: () => string, close?: () => void, keys?: Record<string, () => void>, help?: [string, string][], tick?: () => void, holdsStream?: boolean, keeper?: import('./router.js').Keeper}} Page `holdsStream` is true if the page reads a stream of its own */
 
 const NAV = /** @type {[string, string, string][]} */ ([
   ['jobs', 'list-checks', 'j'], ['inbox', 'inbox', 'i'], ['chat', 'message-square', 'c'],
@@ -54,11 +54,14 @@ function draw() {
     page?.close?.();
     key = next;
     page = LOADING;
+    keepWith(undefined);
     const load = MAKE[now.page] ?? (async () => MISSING);
     Promise.all([load(now.id), next === 'jobs/' ? undefined : addWords(WORDS)]).then(
       ([made]) => {
-        if (key === next) page = made;
-        else made.close?.();
+        if (key === next) {
+          page = made;
+          keepWith(made.keeper);
+        } else made.close?.();
         emit();
       },
       () => {

@@ -18,21 +18,21 @@ export function route() {
   return { page: page === '' ? 'jobs' : PAGES.includes(page) ? page : 'missing', id, query: new URLSearchParams(location.search) };
 }
 
-/** Keeps the present address as long as something would be lost with it. @typedef {(to: string, leave: () => void) => boolean} Keeper `true` if it has kept the address; `leave` goes on all the same */
+/**
+ * What the address would take along. `keep` returns `true` if it has kept the address, because something would be lost with
+ * it; `leave` goes on all the same. `holds` is `true` while the page itself would take something along.
+ * @typedef {{keep: (to: string, leave: () => void) => boolean, holds: () => boolean}} Keeper
+ */
 /** @type {Keeper | undefined} */
 let keeper;
-/** @param {Keeper} next */
+/** @param {Keeper | undefined} next */
 export const keepWith = (next) => {
   keeper = next;
-};
-/** @param {Keeper} of */
-export const letGo = (of) => {
-  if (keeper === of) keeper = undefined;
 };
 
 /** @param {string} to @param {{replace?: boolean}} [how] */
 export function go(to, how = {}) {
-  if (to === present() || keeper?.(to, () => move(to, how))) return;
+  if (to === present() || keeper?.keep(to, () => move(to, how))) return;
   move(to, how);
 }
 const present = () => location.pathname + location.search;
@@ -60,8 +60,7 @@ export function select(change, how = { replace: true }) {
 
 export function goSignIn() {
   if (route().page === 'signin') return;
-  // Without a token nothing can be stored.
-  move(`/signin?to=${encodeURIComponent(present())}`, {});
+  go(`/signin?to=${encodeURIComponent(present())}`);
 }
 
 export function startRouter() {
@@ -69,9 +68,13 @@ export function startRouter() {
   addEventListener('popstate', () => {
     const to = present();
     // The browser has gone already: the address that is kept becomes the newest of its history.
-    if (to !== shown && keeper?.(to, () => move(to, {}))) history.pushState(null, '', shown);
+    if (to !== shown && keeper?.keep(to, () => move(to, {}))) history.pushState(null, '', shown);
     else shown = to;
     emit();
+  });
+  // The browser asks in its own words.
+  addEventListener('beforeunload', (event) => {
+    if (keeper?.holds()) event.preventDefault();
   });
   document.addEventListener('click', (event) => {
     if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;

@@ -83,6 +83,16 @@ async fn mend(page: &Page) {
     assert!(BROKEN[place..].starts_with("bye"), "{place}: {}", &BROKEN[place..]);
     let off = "document.querySelector('.page-head button.primary').disabled";
     assert!(page.value::<bool>(off).await, "a text with mistakes is not stored");
+    let _: bool = page.value("history.back(), true").await;
+    page.find("dialog", "Discard the changes?").await;
+    page.click("dialog footer button", "Back").await;
+    page.lose("dialog", "").await;
+    page.click(".rail a", "Jobs").await;
+    page.find("dialog", "Discard the changes?").await;
+    page.click("dialog footer button", "Back").await;
+    page.lose("dialog", "").await;
+    let kept: String = page.value("document.querySelector('.code-edit').value").await;
+    assert_eq!(kept, BROKEN);
     page.fill(".code-edit", MENDED).await;
     page.find("#flow-check .checked", "").await;
     page.find(".graph .node", "Say goodbye").await;

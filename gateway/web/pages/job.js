@@ -6,7 +6,7 @@ import { emit } from '../state/bus.js';
 import { Announcer } from '../state/announce.js';
 import { foldTo, recordOf, times } from '../state/fold.js';
 import { JobStream } from '../state/stream.js';
-import { keepWith, letGo, route, select } from '../router.js';
+import { route, select } from '../router.js';
 import { addWords, t } from '../settings.js';
 import { duration, ms, short } from '../format.js';
 import { actionsOf, ICONS, openAction } from '../parts/actions.js';
@@ -89,19 +89,20 @@ export class JobPage {
       Escape: () => { this.menu = false; if (!this.edit) select({ step: undefined, event: undefined, node: undefined }); },
     });
     /** @type {import('../router.js').Keeper} */
-    this.keep = (to, leave) => {
-      const isKept = this.edit !== undefined && this.edit.isChanged && !keepsEdit(to, job);
-      if (isKept) this.edit?.askToLeave(leave);
-      return isKept;
+    this.keeper = {
+      holds: () => this.edit?.isChanged === true,
+      keep: (to, leave) => {
+        const isKept = this.keeper.holds() && !keepsEdit(to, job);
+        if (isKept) this.edit?.askToLeave(leave);
+        return isKept;
+      },
     };
-    keepWith(this.keep);
     offer(() => [
       ...actionsOf(this.stream.view).map((kind) => ({ word: t(`act_${kind}`), icon: ICONS[kind], run: () => this.act(kind) })),
       ...TABS.map((tab, n) => ({ word: t(`tab_${tab}`), icon: 'chevron-right', run: () => select({ tab: n ? tab : undefined }) })),
     ]);
   }
   close() {
-    letGo(this.keep);
     this.edit?.close();
     this.stream.close();
     offer(() => []);
@@ -135,7 +136,11 @@ export class JobPage {
       const closed = () => select({ edit: undefined });
       import('./job/editgraph.js').then(({ GraphEdit }) => {
         if (this.memo.editBusy) this.edit = new GraphEdit(this.job, { closed, done: () => { closed(); this.stream.resume(); } });
-      }, () => { this.memo.editBusy = undefined; }).finally(emit);
+        emit();
+      }, () => {
+        // A module that did not arrive is asked for again after a while.
+        setTimeout(() => { this.memo.editBusy = undefined; emit(); }, 2000);
+      });
     }
     return this.edit ? this.edit.view(hasEnded(view.state)) : skeleton(4);
   }

@@ -5,7 +5,7 @@ import { api } from '../api.js';
 import { emit } from '../state/bus.js';
 import { cached, stale } from '../state/cache.js';
 import { may } from '../state/rights.js';
-import { go, keepWith, letGo, route, select } from '../router.js';
+import { go, route, select } from '../router.js';
 import { addWords, t } from '../settings.js';
 import { copyAs } from '../parts/copyas.js';
 import { diffView } from '../parts/diff.js';
@@ -64,7 +64,7 @@ export class WorkflowsPage {
   constructor() {
     /** Workflows in full, by name. @type {Map<string, {one?: any, problem?: any}>} */
     this.details = new Map();
-    /** @type {{editor: FlowEditor, of: string, start: string, before: string, revision: number, isMoved: boolean, problem?: any} | undefined} */
+    /** @type {{editor: FlowEditor, of: string, start: string, before: string, revision: number, name: string, isMoved: boolean, problem?: any} | undefined} `name` is that of the workflow of which `before` and `revision` are */
     this.edit = undefined;
     this.help = /** @type {[string, string][]} */ ([['j / k', 'key_move'], ['e', 'edit'], ['n', 'workflow_new'], ['Esc', 'back']]);
     this.keys = /** @type {Record<string, () => void>} */ ({
@@ -74,12 +74,14 @@ export class WorkflowsPage {
       Escape: () => { if (!this.edit) go('/workflows'); },
     });
     /** @type {import('../router.js').Keeper} */
-    this.keep = (to, leave) => {
-      const isKept = this.isChanged && to.split('?')[0] !== `/workflows${this.edit?.of ? `/${this.edit.of}` : ''}`;
-      if (isKept) this.away(leave);
-      return isKept;
+    this.keeper = {
+      holds: () => this.isChanged,
+      keep: (to, leave) => {
+        const isKept = this.isChanged && to.split('?')[0] !== `/workflows${this.edit?.of ? `/${this.edit.of}` : ''}`;
+        if (isKept) this.away(leave);
+        return isKept;
+      },
     };
-    keepWith(this.keep);
     offer(() => [
       ...(may('set_workflow') ? [{ word: t('workflow_new'), icon: 'plus', run: () => this.create() }] : []),
       ...(cached('workflows').value?.workflows ?? []).map((/** @type {any} */ one) => ({ word: `${t('nav_workflows')}: ${one.name}`, icon: 'git-fork', run: () => this.away(() => go(`/workflows/${one.name}`)) })),
@@ -89,7 +91,6 @@ export class WorkflowsPage {
     return route().id || t('nav_workflows');
   }
   close() {
-    letGo(this.keep);
     this.leave();
     offer(() => []);
   }
@@ -134,7 +135,7 @@ export class WorkflowsPage {
   /** @param {{of: string, text: string, before: string, revision: number, shape?: any}} flow `of` is the name of the stored workflow, empty for a new one */
   open({ of, text, before, revision, shape }) {
     const check = (/** @type {string} */ now) => api.checkWorkflow(of || nameOf(now) || 'new', now);
-    this.edit = { editor: new FlowEditor({ text, shape, check }), of, start: text, before, revision, isMoved: false };
+    this.edit = { editor: new FlowEditor({ text, shape, check }), of, start: text, before, revision, name: of, isMoved: false };
     emit();
   }
   create() {
@@ -152,11 +153,13 @@ export class WorkflowsPage {
     const edit = /** @type {NonNullable<WorkflowsPage['edit']>} */ (this.edit);
     const { text } = edit.editor.code;
     const name = edit.of || nameOf(text);
+    if (name !== edit.name) Object.assign(edit, { before: '', revision: 0, name });
     openDialog({
       title: t('workflow_save', { name }), wide: true, confirm: t('save'),
       body: () => html`<p class="consequence">${t('workflow_say_save')}</p>${diffView(edit.before, text)}${storing(name, text, edit.revision)}`,
       failed: (problem) => {
-        edit.editor.code.refused(problem);
+        // A bucket that is full is no mistake of the text.
+        if (problem.field !== 'name') edit.editor.code.refused(problem);
         edit.isMoved = problem.code === 'stale';
       },
       run: async () => {
@@ -171,10 +174,11 @@ export class WorkflowsPage {
   /** Takes what is stored now as that which the text replaces. */
   async compare() {
     const edit = /** @type {NonNullable<WorkflowsPage['edit']>} */ (this.edit);
+    const name = edit.of || nameOf(edit.editor.code.text);
+    if (!name) return;
     let problem;
     try {
-      const name = edit.of || nameOf(edit.editor.code.text);
-      Object.assign(edit, await storedOf(() => api.workflows(name)), { isMoved: false });
+      Object.assign(edit, await storedOf(() => api.workflows(name)), { name, isMoved: false });
     } catch (error) {
       problem = error;
     }

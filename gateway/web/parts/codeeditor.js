@@ -67,7 +67,10 @@ export class CodeEditor {
   }
   async check() {
     const { text } = this;
-    if (!text.trim()) return;
+    if (!text.trim()) {
+      this.earlier = this.problem = undefined;
+      return emit();
+    }
     const turn = ++this.turn;
     try {
       const reply = this.mayCheck() ? await this.ask(text) : {};

@@ -19,6 +19,8 @@ export function closeDialog() {
   current = undefined;
   emit();
 }
+/** `true` while a request is on its way, whose answer has its place in the dialog. */
+export const dialogSends = () => current?.busy === true;
 export const dialogOpen = () => current !== undefined;
 
 async function submit() {

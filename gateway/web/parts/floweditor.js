@@ -3,7 +3,7 @@
 import { html, nothing } from '../lit.js';
 import { t } from '../settings.js';
 import { CodeEditor } from './codeeditor.js';
-import { openDialog } from './dialog.js';
+import { dialogSends, openDialog } from './dialog.js';
 import { flowGraph } from './flowgraph.js';
 import { icon } from './ui.js';
 
@@ -37,7 +37,10 @@ export function lineOf(text, id) {
 export const nameOf = (text) => new RegExp(`^[ \\t]{${margin(text)}}["']?(?:workflow|name)["']?\\s*:\\s*["']?([a-z0-9-]{1,48})["']?\\s*,?\\s*(?:#.*)?$`, 'm').exec(text)?.[1] ?? '';
 
 /** Asks whether a text that is not stored may be lost. @param {() => void} leave */
-export const askToLeave = (leave) => openDialog({ title: t('edit_leave'), confirm: t('edit_leave_now'), danger: true, body: () => html`<p class="consequence">${t('edit_leave_say')}</p>`, run: async () => leave() });
+export function askToLeave(leave) {
+  if (dialogSends()) return;
+  openDialog({ title: t('edit_leave'), confirm: t('edit_leave_now'), danger: true, body: () => html`<p class="consequence">${t('edit_leave_say')}</p>`, run: async () => leave() });
+}
 
 export class FlowEditor {
   /**
@@ -72,7 +75,7 @@ export class FlowEditor {
     const isOld = count > 0 || code.problem !== undefined;
     return html`<div class="flow-edit"><div class="flow-text">${code.area(isFixed)}</div>
       <div class="flow-beside stack">
-        ${code.shown === undefined && !code.problem ? html`<p class="muted" aria-hidden="true">${t('edit_checking')}</p>` : count ? html`<h2>${t('edit_mistakes', { n: count })}</h2>` : nothing}
+        ${code.shown === undefined && !code.problem && code.text.trim() ? html`<p class="muted" aria-hidden="true">${t('edit_checking')}</p>` : count ? html`<h2>${t('edit_mistakes', { n: count })}</h2>` : nothing}
         ${code.verdict()}${beside}
         ${this.shape ? html`${isOld ? html`<p class="line muted">${icon('triangle-alert')}${t('edit_stale_graph')}</p>` : nothing}
           <div class=${isOld ? 'flow-old' : ''}>${flowGraph(this.shape, { chosen: this.node, choose: (id) => { this.node = id; code.goTo(lineOf(code.text, id)); } })}</div>` : html`<p class="muted">${t('edit_no_graph')}</p>`}

@@ -180,6 +180,8 @@ export default {
   flow_failures: '{n} failures',
   flow_failures_one: '1 failure',
   flow_unvisited: 'No path has entered this node.',
+  flow_left_out: 'The graph does not fit one reply: the {n} oldest visits of the job are not shown.',
+  flow_left_out_one: 'The graph does not fit one reply: the oldest visit of the job is not shown.',
   flow_went: 'Went on to {to}',
   flow_because: 'because',
   flow_input: 'Input',

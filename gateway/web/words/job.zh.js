@@ -180,6 +180,8 @@ export default {
   flow_failures: '{n} 次失败',
   flow_failures_one: '1 次失败',
   flow_unvisited: '还没有路径进入此节点。',
+  flow_left_out: '流程图超出单次回复的大小：任务最早的 {n} 次访问未显示。',
+  flow_left_out_one: '流程图超出单次回复的大小：任务最早的 1 次访问未显示。',
   flow_went: '前往 {to}',
   flow_because: '因为',
   flow_input: '输入',

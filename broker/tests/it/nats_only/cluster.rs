@@ -1,10 +1,12 @@
 //! A cluster of three servers with three replicas of everything, one of which dies.
 
+use std::collections::BTreeSet;
+
 use broker::{
     Broker,
-    log::CasOutcome,
+    log::{CasOutcome, Passed},
     nats::{self, NatsOptions},
-    testing::NatsCluster,
+    testing::{NatsCluster, wait::eventually},
 };
 use proto::id::{JobId, Seq, WorkerId};
 
@@ -59,6 +61,21 @@ async fn a_cluster_goes_on_when_the_leader_of_a_stream_dies() {
         assert_eq!(number(&command.entry), n);
         command.ack.done().await;
     }
+    // The state of a shard counts when the page has all that the leader has, however far a replica is.
+    let mut found = BTreeSet::new();
+    for n in 0..20 {
+        let other = job_in(shard, &format!("other-{n}"));
+        submit(&broker, &other).await;
+        let page = reader.log.milestones(shard, Passed::default()).await.unwrap().unwrap();
+        let jobs: BTreeSet<_> = page.found.into_iter().map(|milestone| milestone.job).collect();
+        found.insert(other);
+        assert!(page.passed.state.is_none() || jobs.is_superset(&found), "{n}: {jobs:?}");
+    }
+    let whole = async || {
+        let page = reader.log.milestones(shard, Passed::default()).await.unwrap().unwrap();
+        page.passed.state.ok_or("a replica is behind")
+    };
+    eventually("a state that counts", whole).await;
     let leader = cluster.leader(&broker.log.subjects().stream(shard)).await;
     cluster.kill9(leader);
     soon(decide(&broker, &job, 20..40, after)).await;

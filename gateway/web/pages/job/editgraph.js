@@ -83,7 +83,7 @@ export class GraphEdit {
   look() {
     const { editor, before, foresight } = this;
     const isChecking = editor && editor.code.mistakes === undefined;
-    if (!may('signal') || editor?.code.mistakes?.length || editor?.code.text === before?.source) return foresight.clear();
+    if (!may('signal') || editor?.code.mistakes?.length || editor?.code.text === before?.source || !editor?.code.text.trim()) return foresight.clear();
     // What is known stays in sight until the text is checked.
     if (!editor || isChecking) return;
     foresight.look(bodyOf(this.change(), '', ''));

@@ -87,7 +87,8 @@ export function nodePanel(page, view, fold, id) {
     <header class="line top"><h2 class="grow">${plain(one.label)}</h2>${close}</header>
     <div class="line wrap">${badge(state)}<span class="chip">${t(`node_${one.type}`)}</span>${one.names ? html`<span class="chip"><code>${one.names}</code></span>` : nothing}${one.failed ? html`<span class="chip warn">${t('flow_failures', { n: one.failed })}</span>` : nothing}</div>
     <dl class="pairs"><dt>${t('flow_id')}</dt><dd class="mono">${id}</dd>${one.spent ? html`<dt>${t('cost')}</dt><dd class="num">${costText(one.spent)}</dd>` : nothing}</dl>
-    ${visits.length ? nothing : html`<p class="muted">${t('flow_unvisited')}</p>`}
+    ${visits.length || one.visits ? nothing : html`<p class="muted">${t('flow_unvisited')}</p>`}
+    ${flow.visits_left_out ? html`<p class="muted">${t('flow_left_out', { n: flow.visits_left_out })}</p>` : nothing}
     ${visits.map((/** @type {any} */ visit, /** @type {number} */ n) => visitView(visit, now, visits.length < 3 || n === visits.length - 1))}
   </aside>`;
 }
