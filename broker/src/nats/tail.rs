@@ -78,7 +78,7 @@ pub(super) async fn watch(
         loop {
             let found = match first.take() {
                 Some(found) => found,
-                None => read_on(&link, &tail, after).await?,
+                None => read_on(&link, &tail, after, news.expected > 0).await?,
             };
             news.found(found.len());
             if news.is_in_doubt {
@@ -96,13 +96,27 @@ pub(super) async fn watch(
     }))
 }
 
-/// Reads new messages, and survives a restart of the server.
-async fn read_on(link: &Link, tail: &Tail, after: Seq) -> Result<Vec<Stored>, AskError> {
+/// Reads new messages, and survives a restart of the server. Without a hint it asks first whether
+/// there are any: to read after an old position, the server compares the subjects of a whole block of
+/// the stream, and finds the last message under a filter in its index.
+async fn read_on(
+    link: &Link,
+    tail: &Tail,
+    after: Seq,
+    is_hinted: bool,
+) -> Result<Vec<Stored>, AskError> {
+    let Tail { stream, filter, .. } = tail;
+    let read = || async {
+        if !is_hinted {
+            let last = read::last_at_leader(link, stream, filter).await?;
+            if last.is_none_or(|last| last.seq <= after) {
+                return Ok(Vec::new());
+            }
+        }
+        read::all(link, stream, filter, after, tail.replicas).await
+    };
     let start = Instant::now();
-    (|| read::all(link, &tail.stream, &tail.filter, after, tail.replicas))
-        .retry(BACKOFF)
-        .when(|error| error.is_transient() && start.elapsed() < PATIENCE)
-        .await
+    read.retry(BACKOFF).when(|error| error.is_transient() && start.elapsed() < PATIENCE).await
 }
 
 /// Checks that the stream has not lost messages that were read. Returns `false` if nobody answers,
