@@ -31,7 +31,7 @@ export class HealthPage {
     return html`<div class="page health"><header class="page-head"><h1>${t('nav_health')}</h1></header>
       ${errorBox(problem, () => Object.keys(cells).forEach(stale))}
       <ul class="card findings">
-        ${cells.crew.value ? this.ofCrew(cells.crew.value) : skeleton(3)}
+        ${cells.crew.value ? this.ofCrew(cells.crew.value) : html`<li class="finding">${skeleton(3)}</li>`}
         ${cells.tools.value ? this.ofTools(cells.tools.value) : nothing}
         ${cells.agents.value ? this.ofAgents(cells.agents.value.agents) : nothing}
         ${cells.attention.value ? this.ofJobs(cells.attention.value, rolesMissing(cells.crew.value)) : nothing}
