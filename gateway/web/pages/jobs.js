@@ -67,6 +67,8 @@ export class JobsPage {
     };
     offer(() => []);
     document.getElementById('main')?.addEventListener('scroll', emit, { passive: true });
+    // The first drawing of the page would ask a frame later.
+    this.load();
   }
   title() {
     return t('nav_jobs');

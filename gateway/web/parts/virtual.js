@@ -1,7 +1,6 @@
 // A list of rows of one height of which only those in sight are in the document.
 
-import { html, ref } from '../lit.js';
-import { emit } from '../state/bus.js';
+import { html, ref, render } from '../lit.js';
 
 /** @type {Map<string, {top: number, height: number, stick: boolean}>} */
 const places = new Map();
@@ -15,8 +14,13 @@ export function virtual(name, rows, height, draw, how) {
   if (!place) places.set(name, (place = { top: 0, height: 640, stick: !!how.stick }));
   const state = place;
   const total = rows.length * height;
-  const first = Math.max(0, Math.min(rows.length, Math.floor(state.top / height) - 8));
-  const last = Math.min(rows.length, Math.ceil((state.top + state.height) / height) + 8);
+  // A scroll draws the rows and nothing else of the page.
+  const show = (/** @type {HTMLElement} */ box) => {
+    const first = Math.max(0, Math.min(rows.length, Math.floor(state.top / height) - 8));
+    const last = Math.min(rows.length, Math.ceil((state.top + state.height) / height) + 8);
+    box.style.transform = `translateY(${first * height}px)`;
+    render(rows.slice(first, last).map((row, n) => draw(row, first + n)), box);
+  };
   return html`<div class="virtual" role="list" aria-label=${how.label} tabindex="0" @scroll=${(/** @type {Event} */ e) => {
     const box = /** @type {HTMLElement} */ (e.currentTarget);
     // Rows may come between a jump to the end and its event, so only a way up leaves the end.
@@ -24,12 +28,12 @@ export function virtual(name, rows, height, draw, how) {
     state.top = box.scrollTop;
     state.height = box.clientHeight;
     state.stick = !!how.stick && (box.scrollTop + box.clientHeight >= box.scrollHeight - height || (state.stick && !up));
-    emit();
+    show(/** @type {HTMLElement} */ (box.querySelector('.virtual-rows')));
   }} ${ref((/** @type {any} */ element) => {
     if (element instanceof HTMLElement) {
       state.height = element.clientHeight || 640;
       if (state.stick && element.scrollTop + element.clientHeight < total) element.scrollTop = total;
     }
   })}><div class="virtual-space" ${ref((/** @type {any} */ element) => { if (element instanceof HTMLElement) element.style.height = `${total}px`; })}>
-    <div class="virtual-rows" ${ref((/** @type {any} */ element) => { if (element instanceof HTMLElement) element.style.transform = `translateY(${first * height}px)`; })}>${rows.slice(first, last).map((row, n) => draw(row, first + n))}</div></div></div>`;
+    <div class="virtual-rows" ${ref((/** @type {any} */ element) => { if (element instanceof HTMLElement) show(element); })}></div></div></div>`;
 }
