@@ -94,7 +94,7 @@ pub struct ShardState {
     pub records: u64,
 }
 
-/// Positions up to which the milestones of a shard were read.
+/// How far the milestones of a shard were read: positions, and the state of the shard then.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Passed {
     /// Position of the last fact from the door.

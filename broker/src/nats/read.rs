@@ -259,34 +259,33 @@ pub(super) async fn end(link: &Link, stream: &str) -> Result<Seq, AskError> {
 
 /// Reads the state of a stream, from the leader.
 pub(super) async fn state(link: &Link, stream: &str) -> Result<ShardState, AskError> {
-    #[derive(Deserialize)]
-    struct Info {
-        state: State,
-    }
-    #[derive(Deserialize)]
-    struct State {
-        last_seq: u64,
-        last_ts: Timestamp,
-        messages: u64,
-    }
-    let Info { state } = link.ask(&format!("STREAM.INFO.{stream}"), &json!({})).await?;
+    let state = info(link, stream).await?;
     let last = Latest { seq: Seq(state.last_seq), time: state.last_ts };
     Ok(ShardState { last, records: state.messages })
 }
 
 /// Reads the positions of the first and the last message of a stream.
 pub(super) async fn bounds(link: &Link, stream: &str) -> Result<(u64, u64), AskError> {
+    let state = info(link, stream).await?;
+    Ok((state.first_seq, state.last_seq))
+}
+
+/// The state of a stream at its leader.
+#[derive(Deserialize)]
+struct StreamState {
+    first_seq: u64,
+    last_seq: u64,
+    last_ts: Timestamp,
+    messages: u64,
+}
+
+async fn info(link: &Link, stream: &str) -> Result<StreamState, AskError> {
     #[derive(Deserialize)]
     struct Info {
-        state: State,
-    }
-    #[derive(Deserialize)]
-    struct State {
-        first_seq: u64,
-        last_seq: u64,
+        state: StreamState,
     }
     let Info { state } = link.ask(&format!("STREAM.INFO.{stream}"), &json!({})).await?;
-    Ok((state.first_seq, state.last_seq))
+    Ok(state)
 }
 
 async fn leader(link: &Link, stream: &str, which: &Value) -> Result<Option<Stored>, AskError> {
