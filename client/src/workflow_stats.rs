@@ -101,8 +101,8 @@ impl Sums {
         let (jobs, nodes) = self.0.entry(graph.definition.name.clone()).or_default();
         jobs.add(state);
         for node in graph.nodes.iter().filter(|node| node.visits > 0) {
-            let visits = nodes.entry(node.id.clone()).or_insert_with(|| Visits {
-                kind: node.kind,
+            let visits = nodes.entry(node.shape.id.clone()).or_insert_with(|| Visits {
+                kind: node.shape.kind,
                 open: 0,
                 failed: 0,
                 took: Vec::new(),

@@ -10,8 +10,8 @@ use proto::{
     step::StepState,
     workflow::{
         EdgeKind, Expression, GraphEdge, GraphNode, NodeId, NodeView, Path, Paths, Place, Region,
-        SHOWN_BYTES_MAX, ShapeNode, Visit, VisitView, WorkKind, Workflow, WorkflowGraph,
-        WorkflowName, WorkflowView, shown,
+        SHOWN_BYTES_MAX, Visit, VisitView, WorkKind, Workflow, WorkflowGraph, WorkflowName,
+        WorkflowView, shown,
     },
 };
 use serde_json::{Map, Value};
@@ -31,7 +31,7 @@ struct Told<'a> {
 }
 
 /// The sums over the visits of a node.
-#[derive(Default)]
+#[derive(Default, Clone, Copy)]
 struct Sum {
     state: StepState,
     visits: u32,
@@ -103,21 +103,10 @@ impl ActiveJob {
         let told = Told::of(self)?;
         let graph = self.graph.as_deref()?;
         let sums = told.sums(|_| {});
-        let nodes = told.definition.shape().nodes.into_iter().map(|node| {
+        let nodes = told.definition.shape().nodes.into_iter().map(|shape| {
             let none = Sum::default();
-            let ShapeNode { id, label, kind, names, join } = node;
-            let sum = sums.get(&id).unwrap_or(&none);
-            GraphNode {
-                id,
-                label,
-                kind,
-                names,
-                join,
-                state: sum.state,
-                visits: sum.visits,
-                failed: sum.failed,
-                spent: sum.spent,
-            }
+            let Sum { state, visits, failed, spent } = *sums.get(&shape.id).unwrap_or(&none);
+            GraphNode { shape, state, visits, failed, spent }
         });
         Some(WorkflowGraph {
             job: job.clone(),

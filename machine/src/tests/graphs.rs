@@ -155,7 +155,7 @@ fn the_cost_of_a_turn_is_that_of_its_visit_and_node() {
     assert!(spent("draft--1") != Usage::default());
     let mut sum = spent("draft--1");
     sum += spent("draft--2");
-    let draft = graph.nodes.iter().find(|node| node.id.as_str() == "draft").unwrap();
+    let draft = graph.nodes.iter().find(|node| node.shape.id.as_str() == "draft").unwrap();
     assert_eq!(draft.spent.usage, sum);
     let total: u64 = graph.nodes.iter().map(|node| node.spent.tokens()).sum();
     assert_eq!(total, p.view().spent.tokens());

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    Edge, Expression, Join, Key, Limits, NodeId, Path, Place, Visit, WorkKind, Workflow,
+    Edge, Expression, Key, Limits, NodeId, Path, Place, ShapeNode, Visit, WorkKind, Workflow,
     WorkflowName,
 };
 use crate::{
@@ -113,19 +113,9 @@ pub struct WorkflowFiles {
 /// A node of the graph.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GraphNode {
-    /// Id of the node.
-    pub id: NodeId,
-    /// Text for screens: the title, or the id.
-    pub label: String,
-    /// Type of the node.
-    #[serde(rename = "type")]
-    pub kind: WorkKind,
-    /// Tool, agent, workflow or event that the node names.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub names: Option<String>,
-    /// Number of paths that the join of a parallel or map node needs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub join: Option<Join>,
+    /// Node of the definition.
+    #[serde(flatten)]
+    pub shape: ShapeNode,
     /// State of the newest visit; that of an open one, if there is any; `pending` without a visit.
     pub state: StepState,
     /// Number of visits.

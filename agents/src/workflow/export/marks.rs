@@ -43,7 +43,7 @@ impl Marks {
             cost: cost(&node.spent),
         };
         Self {
-            nodes: graph.nodes.iter().map(|node| (node.id.clone(), mark(node))).collect(),
+            nodes: graph.nodes.iter().map(|node| (node.shape.id.clone(), mark(node))).collect(),
             taken: Some(graph.edges.iter().map(|edge| edge.taken).collect()),
         }
     }
