@@ -7,7 +7,7 @@ use callboard_simulation::{Judged, Mutation, judge, outlast, story, sweep};
 use rstest::rstest;
 
 /// The number of seeds, unless the environment sets another one.
-const SEEDS: u64 = 1_000;
+const SEEDS: u64 = 2_000;
 /// The environment variable that sets the number of seeds.
 const SEEDS_VARIABLE: &str = "CALLBOARD_SIMULATION_SEEDS";
 /// The number of seeds in which a planted bug must be found.
