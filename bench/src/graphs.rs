@@ -105,7 +105,7 @@ async fn start(
     let setup = Setup { program, keeping, processes, workload, settings: Vec::new() };
     let company = Company::start(&setup).await?;
     let (name, text) = (name()?, source(graph));
-    let stored = SetWorkflow { name, text, expected_revision: None, check: false };
+    let stored = SetWorkflow { name, text, expected_revision: None, check: false, by: None };
     company.client.call(&stored).await?;
     Ok(company)
 }

@@ -25,8 +25,8 @@ use proto::{
     digest,
     door::{
         AgentChanged, AgentHistory, AgentList, AgentRevisions, Agents, Crew, Download, Downloaded,
-        FileSource, Get, GetCrew, GetTools, SetAgent, Submit, SubmitFile, Submitted, Tools, Upload,
-        Uploaded,
+        FileSource, Get, GetCrew, GetTools, SetAgent, SetWorkflow, Submit, SubmitFile, Submitted,
+        Tools, Upload, Uploaded, WorkflowChanged, WorkflowEntry, Workflows,
     },
     error::{Code, Failure},
     file::FileName,
@@ -37,6 +37,7 @@ use proto::{
     subject::Subjects,
     trace::TraceContext,
     view::JobView,
+    workflow::WorkflowName,
 };
 use serde::Serialize;
 use uuid::Uuid;
@@ -256,6 +257,40 @@ impl Client {
         let expected_revision = Some(history.current.unwrap_or_default());
         let (name, check) = (name.clone(), false);
         self.call(&SetAgent { name, text, expected_revision, check, by }).await
+    }
+
+    /// Returns a version of a workflow with its text, and the list of its versions; the version in force
+    /// if none is given.
+    ///
+    /// # Errors
+    /// Returns the server's refusal or the transport's error: `not_found` if the workflow or the
+    /// version is unknown.
+    pub async fn workflow(
+        &self,
+        name: &WorkflowName,
+        version: Option<u32>,
+    ) -> Result<WorkflowEntry, Failure> {
+        let request = Workflows { name: Some(name.clone()), version };
+        let found = self.call(&request).await?.workflows.pop();
+        let missing = || Failure::new(Code::Internal, "the server answered without the workflow");
+        found.ok_or_else(missing)
+    }
+
+    /// Puts a stored version of a workflow in force again.
+    ///
+    /// # Errors
+    /// Returns the server's refusal or the transport's error: `not_found` if the workflow or the
+    /// version is unknown, and `stale` if somebody else changes the workflow meanwhile.
+    pub async fn roll_back_workflow(
+        &self,
+        name: &WorkflowName,
+        to: u32,
+        by: Option<String>,
+    ) -> Result<WorkflowChanged, Failure> {
+        let expected_revision = self.workflow(name, None).await?.revision.or(Some(0));
+        let text = self.workflow(name, Some(to)).await?.text.unwrap_or_default();
+        let (name, check) = (name.clone(), false);
+        self.call(&SetWorkflow { name, text, expected_revision, check, by }).await
     }
 
     /// Returns a key that every process with the caller's token derives for the same purpose, and nobody

@@ -241,6 +241,7 @@ fn of_workflows() -> Vec<Route> {
             .replies::<door::WorkflowList>(OK),
         Route::get("/v1/workflows/{workflow}", workflows::show)
             .verb(Verb::Workflows)
+            .param::<u32>("version")
             .replies::<door::WorkflowList>(OK),
         Route::put("/v1/workflows/{workflow}", workflows::set)
             .verb(Verb::SetWorkflow)

@@ -131,8 +131,8 @@ export const api = {
   revisions: (name, revision) => get(`agents/${id(name)}/revisions`, { revision }),
   /** @param {string} name */
   dropAgent: (name) => write('DELETE', `agents/${id(name)}`, undefined),
-  /** @param {string} [name] */
-  workflows: (name) => get(name ? `workflows/${id(name)}` : 'workflows'),
+  /** All workflows, or one with its text and its versions: the version in force unless another is given. @param {string} [name] @param {number} [version] */
+  workflows: (name, version) => get(name ? `workflows/${id(name)}` : 'workflows', { version }),
   /** @param {string} name @param {string} text @param {number} revision the one that the text takes the place of; 0 if the bucket has none */
   setWorkflow: (name, text, revision) => write('PUT', `workflows/${id(name)}`, { text }, { 'If-Match': `"${revision}"` }),
   /** Checks a workflow and stores nothing. @param {string} name @param {string} text */

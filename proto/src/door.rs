@@ -44,7 +44,8 @@ pub use self::{
     usage::{DaySpent, GetUsage, JobSpent, NameSpent, UsageReport},
     verb::{Request, Server, Verb, VerbSpec},
     workflows::{
-        DropWorkflow, SetWorkflow, WorkflowChanged, WorkflowEntry, WorkflowList, Workflows,
+        DropWorkflow, SetWorkflow, WorkflowChanged, WorkflowEntry, WorkflowList, WorkflowVersion,
+        Workflows,
     },
 };
 use crate::{

@@ -26,6 +26,10 @@ pub const FILES_BYTES_MAX: u64 = 64 * 1024 * 1024;
 pub const PIECE_BYTES_MAX: usize = 512 * 1024;
 /// Maximum number of pieces of one file.
 pub const PIECES_MAX: usize = 256;
+/// Maximum number of artifacts of a job. The oldest are dropped beyond it.
+pub const ARTIFACTS_MAX: usize = 100;
+/// Maximum size of all artifacts of a job, in bytes. The oldest are dropped beyond it.
+pub const ARTIFACTS_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Maximum length of a file's URL, in bytes.
 pub const FILE_URL_BYTES_MAX: usize = 8 * 1024;
 /// Maximum length of a file's media type, in bytes.
@@ -115,6 +119,10 @@ pub const BATCH_MAX: usize = 500;
 pub const INBOX_MAX: u32 = 1_000;
 /// Maximum number of revisions that are kept of an agent.
 pub const AGENT_REVISIONS_MAX: usize = 64;
+
+/// Maximum number of versions of a stored workflow that are kept. The lowest versions are dropped beyond
+/// it, never the one in force.
+pub const WORKFLOW_VERSIONS_MAX: usize = 64;
 /// Maximum number of jobs that one pulse names.
 pub const PULSE_JOBS_MAX: usize = 500;
 /// Maximum number of concurrent watches of one process.

@@ -63,7 +63,14 @@ pub struct Entry<'a> {
     pub brief: Result<Brief, Mistakes>,
 }
 
-impl Entry<'_> {
+impl<'a> Entry<'a> {
+    /// Reads the file of a version that is not in force.
+    #[must_use]
+    pub fn of_file(name: WorkflowName, text: &'a str) -> Self {
+        let brief = brief(&name, text);
+        Self { name, layer: Layer::Bucket, revision: None, text, brief }
+    }
+
     /// Returns the name of the file in messages.
     #[must_use]
     pub fn place(&self) -> String {

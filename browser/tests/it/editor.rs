@@ -15,8 +15,9 @@ nodes:
   hello: {type: human, title: Say hello, ask: Hello?, deadline: {after: 1h, then: end}, next: end}
 ";
 
-/// The text with a mistake in its line 5.
+/// The next version of the text, with a mistake in its line 6.
 const BROKEN: &str = "workflow: greet
+version: 2
 about: Says hello
 start: hello
 nodes:
@@ -25,6 +26,7 @@ nodes:
 
 /// The text with the node that was missing.
 const MENDED: &str = "workflow: greet
+version: 2
 about: Says hello
 start: hello
 nodes:
@@ -65,6 +67,7 @@ async fn a_workflow_is_mended_and_stored_and_a_running_job_takes_another_graph()
     page.find(".flow-lines .at", "hello:").await;
     is_accessible(&page, "a workflow", &[WIDE]).await;
     mend(&page).await;
+    restore(&page).await;
     change(&stage, &page).await;
     page.is_clean(&stage.host).await;
 }
@@ -75,7 +78,7 @@ async fn mend(page: &Page) {
     page.find("#flow-check .checked", "").await;
     page.fill(".code-edit", BROKEN).await;
     page.find("#flow-check .link", "bye").await;
-    page.find(".gutter .wrong", "5").await;
+    page.find(".gutter .wrong", "6").await;
     page.find(".flow-beside", "1 mistake").await;
     is_accessible(page, "a text with a mistake", &SIZES).await;
     page.click("#flow-check .link", "").await;
@@ -93,7 +96,11 @@ async fn mend(page: &Page) {
     page.lose("dialog", "").await;
     let kept: String = page.value("document.querySelector('.code-edit').value").await;
     assert_eq!(kept, BROKEN);
+    // A version has one definition, and the next number is told before anything is stored.
+    page.fill(".code-edit", &MENDED.replace("version: 2", "version: 1")).await;
+    page.find("#flow-check", "write `version: 2`").await;
     page.fill(".code-edit", MENDED).await;
+    page.lose("#flow-check", "write `version: 2`").await;
     page.find("#flow-check .checked", "").await;
     page.find(".graph .node", "Say goodbye").await;
     page.click(".page-head button.primary", "Review and save").await;
@@ -103,6 +110,21 @@ async fn mend(page: &Page) {
     confirm(page, "Save").await;
     page.find(".toasts", "greet is stored").await;
     page.find(".flow-lines", "Say goodbye").await;
+}
+
+/// Puts the first version of the workflow that is shown in force again.
+async fn restore(page: &Page) {
+    page.find(".history li", "In force").await;
+    is_accessible(page, "a workflow with versions", &SIZES).await;
+    page.click(".history li:nth-child(2) button", "1").await;
+    page.find("dialog", "greet, version 1").await;
+    page.find("dialog .diff-removed", "Say goodbye").await;
+    page.click("dialog summary", "Copy as").await;
+    page.find("dialog .copy-as pre", "callboard workflow rollback greet --to 1").await;
+    confirm(page, "Put in force again").await;
+    page.find(".toasts", "Version 1 of greet is in force again").await;
+    page.lose(".flow-lines", "Say goodbye").await;
+    page.find(".history li:nth-child(2)", "In force").await;
 }
 
 /// Changes the graph of the job that waits for a person, after a graph without the node of that person.

@@ -62,8 +62,9 @@ pub(crate) use self::{
     webhooks::{HookArg, WebhooksCommand},
     worker::{CheckWorkerArgs, WorkerCommand},
     workflow::{
-        ChangeArgs, CheckWorkflowArgs, DropWorkflowArgs, GraphArgs, GraphFormat, ImportArgs,
-        ImportFrom, RunWorkflowArgs, SetWorkflowArgs, SimulateArgs, WorkflowCommand,
+        ChangeArgs, ChangeOptions, CheckWorkflowArgs, DiffWorkflowArgs, DropWorkflowArgs,
+        GraphArgs, GraphFormat, ImportArgs, ImportFrom, MigrateArgs, RollBackWorkflowArgs,
+        RunWorkflowArgs, SetWorkflowArgs, ShowWorkflowArgs, SimulateArgs, WorkflowCommand,
         WorkflowStatsArgs,
     },
 };

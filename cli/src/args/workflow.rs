@@ -13,13 +13,23 @@ pub(crate) enum WorkflowCommand {
     /// Check workflow files without a server
     Check(CheckWorkflowArgs),
     /// Print the outline of a workflow file, or the file of a workflow that the server knows
-    Show(WorkflowFile),
+    Show(ShowWorkflowArgs),
     /// List all workflows: built-in and of the bucket
     #[command(visible_alias = "list")]
     Ls,
     /// Store a workflow in the bucket, for later jobs
     Set(SetWorkflowArgs),
-    /// Remove a workflow from the bucket; the built-in one that it replaced is used again
+    /// List the versions of a stored workflow
+    Versions {
+        /// Name of the workflow
+        #[arg(value_name = "WORKFLOW")]
+        name: WorkflowName,
+    },
+    /// Compare two versions of a stored workflow
+    Diff(DiffWorkflowArgs),
+    /// Put a version of a stored workflow in force again
+    Rollback(RollBackWorkflowArgs),
+    /// Remove a workflow and its versions from the bucket; the built-in one is used again
     Drop(DropWorkflowArgs),
     /// Run a workflow as a job, and watch it to its end
     Run(Box<RunWorkflowArgs>),
@@ -36,7 +46,7 @@ pub(crate) enum WorkflowCommand {
     Edit(ChangeArgs),
     /// Move a running job to another version of its workflow
     #[command(after_help = MIGRATE_HELP)]
-    Migrate(ChangeArgs),
+    Migrate(MigrateArgs),
 }
 
 const EDIT_HELP: &str = "\
@@ -48,20 +58,45 @@ Examples:
   callboard workflow edit report-7 examples/workflows/improve-edits.yaml --dry-run";
 
 const MIGRATE_HELP: &str = "\
-The file is a workflow of the same name. The keys of the state stay, and paths keep their places.
+The other version is a file with a workflow of the same name, or a version that the bucket has. The \
+keys of the state stay, and paths keep their places.
 
 Examples:
-  callboard workflow migrate report-7 examples/workflows/improve.yaml --dry-run";
+  callboard workflow migrate report-7 --to 4 --dry-run
+  callboard workflow migrate report-7 examples/workflows/improve.yaml";
 
-/// `workflow edit` and `workflow migrate`.
+/// `workflow edit`.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ChangeArgs {
     /// Job: its id or a unique prefix
     #[arg(value_name = "JOB")]
     pub(crate) job: String,
-    /// File with the edits, or the workflow
+    /// File with the edits
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) how: ChangeOptions,
+}
+
+/// `workflow migrate`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct MigrateArgs {
+    /// Job: its id or a unique prefix
+    #[arg(value_name = "JOB")]
+    pub(crate) job: String,
+    /// File with the other version
+    #[arg(value_name = "FILE", required_unless_present = "to", conflicts_with = "to")]
+    pub(crate) file: Option<PathBuf>,
+    /// Stored version of the job's workflow
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) to: Option<u32>,
+    #[command(flatten)]
+    pub(crate) how: ChangeOptions,
+}
+
+/// Options of `workflow edit` and `workflow migrate`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ChangeOptions {
     /// Revision of the graph that you saw; the present one when absent
     #[arg(long, value_name = "N")]
     pub(crate) base: Option<u32>,
@@ -92,10 +127,38 @@ Examples:
 
 /// `workflow show`.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct WorkflowFile {
+pub(crate) struct ShowWorkflowArgs {
     /// Workflow file, or the name of a workflow that the server knows
     #[arg(value_name = "FILE|NAME")]
     pub(crate) file: PathBuf,
+    /// Stored version of the workflow [default: the one in force]
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) version: Option<u32>,
+}
+
+/// `workflow diff`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DiffWorkflowArgs {
+    /// Name of the workflow
+    #[arg(value_name = "WORKFLOW")]
+    pub(crate) name: WorkflowName,
+    /// First version [default: the highest below the second]
+    #[arg(value_name = "FROM")]
+    pub(crate) from: Option<u32>,
+    /// Second version [default: the one in force]
+    #[arg(value_name = "TO")]
+    pub(crate) to: Option<u32>,
+}
+
+/// `workflow rollback`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RollBackWorkflowArgs {
+    /// Name of the workflow
+    #[arg(value_name = "WORKFLOW")]
+    pub(crate) name: WorkflowName,
+    /// Version to put in force
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) to: u32,
 }
 
 /// `workflow set`.
@@ -114,8 +177,8 @@ pub(crate) struct SetWorkflowArgs {
 }
 
 const SET_HELP: &str = "\
-The name is that in the file. A workflow with mistakes is not stored. Running jobs keep the definitions \
-of their submissions.
+The name is that in the file. A workflow with mistakes is not stored, nor one whose `version` has \
+another definition already. Running jobs keep the definitions of their submissions.
 
 Examples:
   callboard workflow set examples/workflows/ticket.yaml

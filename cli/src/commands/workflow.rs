@@ -6,6 +6,7 @@ mod import;
 mod simulate;
 mod stats;
 mod stored;
+mod versions;
 
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
@@ -45,9 +46,12 @@ const LOOK: Duration = Duration::from_secs(1);
 pub(super) async fn run(global: &Global, output: Output, command: WorkflowCommand) -> Outcome {
     match command {
         WorkflowCommand::Check(args) => Box::pin(check(global, output, &args)).await,
-        WorkflowCommand::Show(args) => stored::show(global, output, &args.file).await,
+        WorkflowCommand::Show(args) => stored::show(global, output, args).await,
         WorkflowCommand::Ls => stored::ls(global, output).await,
         WorkflowCommand::Set(args) => stored::set(global, output, args).await,
+        WorkflowCommand::Versions { name } => versions::list(global, output, &name).await,
+        WorkflowCommand::Diff(args) => versions::diff(global, output, &args).await,
+        WorkflowCommand::Rollback(args) => versions::roll_back(global, output, &args).await,
         WorkflowCommand::Drop(args) => stored::drop(global, output, args).await,
         WorkflowCommand::Run(args) => stored::start(global, output, *args).await,
         WorkflowCommand::Stats(args) => stats::run(global, output, args).await,

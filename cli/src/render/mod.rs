@@ -8,6 +8,7 @@ pub(crate) mod agents_test;
 pub(crate) mod crew;
 pub(crate) mod dead;
 pub(crate) mod describe;
+pub(crate) mod difference;
 pub(crate) mod dot;
 mod family;
 pub(crate) mod files;

@@ -3,7 +3,7 @@
 use client::workflow_stats::{NodeStat, WorkflowStat, WorkflowStats};
 use jiff::{SignedDuration, Timestamp};
 use proto::{
-    door::{WorkflowEntry, WorkflowList},
+    door::{WorkflowEntry, WorkflowList, WorkflowVersion},
     escape,
     workflow::WorkflowName,
 };
@@ -13,6 +13,9 @@ use crate::{
     style::{Style, Tone, lasted},
     words::Text,
 };
+
+/// Characters of a digest that a table shows.
+const DIGEST_SHOWN: usize = 12;
 
 /// Renders the list, by name.
 pub(crate) fn list(style: &Style, workflows: &WorkflowList) -> String {
@@ -29,6 +32,30 @@ fn row(style: &Style, entry: &WorkflowEntry) -> Vec<Piece> {
     let version = entry.version.map_or("–".to_owned(), |version| version.to_string());
     let layer = plain(entry.layer.as_str());
     vec![plain(entry.name.as_str()), layer, plain(revision), plain(version), about]
+}
+
+/// Renders the versions of a workflow, highest first.
+pub(crate) fn versions(style: &Style, entry: &WorkflowEntry) -> String {
+    let rows = entry.versions.iter().map(|one| version(style, entry, one)).collect();
+    let name = &entry.name;
+    table(style, Text::WorkflowVersionsHeads, rows, Text::NoWorkflowVersions { name })
+}
+
+fn version(style: &Style, entry: &WorkflowEntry, one: &WorkflowVersion) -> Vec<Piece> {
+    let unknown = || "–".to_owned();
+    let is_in_force = entry.version == Some(one.version);
+    let state = match is_in_force {
+        true => (Tone::Good, style.say(Text::RevisionCurrent)),
+        false => plain(style.say(Text::RevisionStored)),
+    };
+    let by = one.by.as_deref().map_or_else(unknown, |by| escape::line(by).into_owned());
+    vec![
+        plain(one.version.to_string()),
+        plain(one.time.map_or_else(unknown, |time| style.time(time))),
+        plain(by),
+        plain(one.digest.chars().take(DIGEST_SHOWN).collect::<String>()),
+        state,
+    ]
 }
 
 /// Renders a workflow: its text, which is a valid file.

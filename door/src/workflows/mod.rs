@@ -1,7 +1,9 @@
 //! The workflows that submissions, agents and nodes may name, kept current in memory: those of the
 //! bucket, which take precedence, and the built-in ones.
 
+mod entry;
 mod verbs;
+mod versions;
 
 use std::collections::BTreeSet;
 
@@ -88,7 +90,7 @@ fn name_of(change: &Change) -> Option<WorkflowName> {
         Change::CaughtUp => return None,
     };
     let name = WorkflowName::new(key).ok();
-    if name.is_none() {
+    if name.is_none() && versions::parse(key).is_none() {
         tracing::warn!(
             "the bucket of workflows has a key that is not a workflow name; the key is ignored"
         );

@@ -8,7 +8,7 @@ use agents::{
     source::Mistakes,
     workflow::{
         read::{FILE_BYTES_MAX, Known, read},
-        shelf::{Entry, Shelf, WORKFLOWS_MAX, place},
+        shelf::{Shelf, WORKFLOWS_MAX, place},
     },
 };
 use broker::kv::{Bucket, KvError, Versioned};
@@ -16,19 +16,21 @@ use bytes::Bytes;
 use proto::{
     agent::Layer,
     door::{
-        DropWorkflow, SetWorkflow, WorkflowChanged, WorkflowEntry, WorkflowList,
+        DropWorkflow, SetWorkflow, WorkflowChanged, WorkflowList, WorkflowVersion,
         Workflows as Wanted,
     },
     error::{Code, Failure},
     lang::Words,
-    limits,
     refusal::{Text, Warnings},
     tool::ToolSpec,
     workflow::{Workflow, WorkflowName},
 };
 use runtime::service::{Answers, Asked};
 
-use super::unknown;
+use super::{
+    entry, unknown,
+    versions::{self, Claim},
+};
 use crate::{
     Door,
     bucket::{is_expected, unavailable},
@@ -41,8 +43,16 @@ impl Answers<Wanted> for Door {
     async fn answer(&self, asked: Asked<'_, Wanted>) -> Result<WorkflowList, Failure> {
         let wanted = asked.request()?;
         let Some(name) = &wanted.name else {
+            if wanted.version.is_some() {
+                return Err(Failure::about(
+                    Code::InvalidRequest,
+                    "version",
+                    Text::VersionWithoutName,
+                ));
+            }
             let all = self.workflows.look(|shelf| {
-                let entries = shelf.names().filter_map(|name| Some(shown(shelf.entry(&name)?)));
+                let entries =
+                    shelf.names().filter_map(|name| Some(entry::shown(shelf.entry(&name)?)));
                 entries.collect()
             });
             return Ok(WorkflowList { workflows: all });
@@ -54,9 +64,11 @@ impl Answers<Wanted> for Door {
                 shelf.put(name.clone(), revision, &value);
             });
         }
+        let recorded = versions::all(&*self.broker.kv, name).await.map_err(unavailable)?;
         let entry = self.workflows.look(|shelf| {
             let entry = shelf.entry(name);
-            entry.map(whole).ok_or_else(|| unknown(shelf, name, Code::NotFound, "name"))
+            let entry = entry.ok_or_else(|| unknown(shelf, name, Code::NotFound, "name"))?;
+            entry::whole(entry, recorded, wanted.version)
         })?;
         Ok(WorkflowList { workflows: vec![entry] })
     }
@@ -64,12 +76,13 @@ impl Answers<Wanted> for Door {
 
 impl Answers<SetWorkflow> for Door {
     async fn answer(&self, asked: Asked<'_, SetWorkflow>) -> Result<WorkflowChanged, Failure> {
-        let SetWorkflow { name, text, expected_revision, check } = asked.request()?;
+        let SetWorkflow { name, text, expected_revision, check, by } = asked.request()?;
+        let by = asked.caller.recorded(by.as_deref())?;
         if text.len() > FILE_BYTES_MAX {
             let why = Text::AtMostBytes { max: &FILE_BYTES_MAX };
             return Err(Failure::about(Code::TooLarge, "text", why));
         }
-        let (workflow, warnings) = self.checked(&name, &text)?;
+        let (workflow, mut warnings) = self.checked(&name, &text)?;
         if !check && self.workflows.look(|shelf| shelf.is_full_for(&name)) {
             let why = Text::WorkflowManyStored { max: &WORKFLOWS_MAX };
             return Err(Failure::about(Code::TooLarge, "name", why));
@@ -81,12 +94,18 @@ impl Answers<SetWorkflow> for Door {
             expect(&name, expected_revision, former.as_ref())?;
         }
         if check {
+            if let Some(taken) = self.taken(&workflow, former.as_ref()).await? {
+                warnings.add(&Words::new(|language| taken.text().text(language)));
+            }
             let graph = Some(Box::new(workflow.shape()));
             return Ok(WorkflowChanged { name, revision: None, graph, warnings });
         }
         let revision = match former {
             Some(same) if is_same => same.revision,
-            _ => self.store_workflow(&name, &text, expected_revision).await?,
+            former => {
+                let file = File { workflow: &workflow, text: &text, by };
+                self.store_workflow(file, former.as_ref(), expected_revision).await?
+            }
         };
         // This process sees the change at once; the others follow the bucket.
         self.workflows.change(|shelf| {
@@ -146,27 +165,73 @@ impl Door {
         Ok((checked.workflow, warnings))
     }
 
-    /// Stores a workflow. Without an expected revision the last writer wins.
+    /// Stores a workflow in place of `former`, and records the versions of both. Without an expected
+    /// revision the last writer wins.
     async fn store_workflow(
         &self,
-        name: &WorkflowName,
-        text: &str,
+        File { workflow, text, by }: File<'_>,
+        former: Option<&Versioned>,
         expected: Option<u64>,
     ) -> Result<u64, Failure> {
-        let (kv, value) = (&self.broker.kv, Bytes::from(text.to_owned()));
+        let (kv, name) = (&*self.broker.kv, &workflow.name);
+        if let Some((version, former)) = former.and_then(|former| unrecorded(name, former)) {
+            versions::claim(kv, name, &version, &former).await.map_err(unavailable)?;
+        }
+        let version = versions::of(workflow, Some(self.clock.now()), by);
+        let claim = versions::claim(kv, name, &version, text).await.map_err(unavailable)?;
+        if claim == Claim::Taken {
+            return Err(self.version_taken(workflow).await?.failure());
+        }
+        let value = Bytes::from(text.to_owned());
         let stored = match expected {
             None => kv.put(Bucket::Workflows, name.as_str(), value).await,
             Some(expected) => kv.update(Bucket::Workflows, name.as_str(), value, expected).await,
         };
-        stored.map_err(|error| match error {
-            KvError::Conflict(_) => stale(name),
-            error @ (KvError::Unavailable(_) | KvError::InvalidKey(_) | KvError::Refused(_)) => {
-                unavailable(error)
+        match stored {
+            Ok(revision) => {
+                versions::prune(kv, name, workflow.version).await.map_err(unavailable)?;
+                Ok(revision)
             }
-        })
+            Err(KvError::Conflict(_)) => {
+                if let Claim::Made(claimed) = claim {
+                    versions::withdraw(kv, name, workflow.version, claimed).await;
+                }
+                Err(stale(name))
+            }
+            Err(
+                error @ (KvError::Unavailable(_) | KvError::InvalidKey(_) | KvError::Refused(_)),
+            ) => Err(unavailable(error)),
+        }
     }
 
-    /// Removes a workflow from the bucket. Returns the revision of the removal.
+    /// Returns the version of a file if it has another definition already.
+    async fn taken(
+        &self,
+        workflow: &Workflow,
+        former: Option<&Versioned>,
+    ) -> Result<Option<Taken>, Failure> {
+        let (kv, name) = (&*self.broker.kv, &workflow.name);
+        let recorded = versions::one(kv, name, workflow.version).await.map_err(unavailable)?;
+        let known = match recorded {
+            Some(recorded) => Some(recorded.version),
+            None => former.and_then(|former| unrecorded(name, former)).map(|(version, _)| version),
+        };
+        let is_taken = known.is_some_and(|known| {
+            known.version == workflow.version && known.digest != workflow.digest()
+        });
+        if is_taken { self.version_taken(workflow).await.map(Some) } else { Ok(None) }
+    }
+
+    /// Returns the version of a file, which has another definition already, with the next free one.
+    async fn version_taken(&self, workflow: &Workflow) -> Result<Taken, Failure> {
+        let (kv, name) = (&*self.broker.kv, &workflow.name);
+        let all = versions::all(kv, name).await.map_err(unavailable)?;
+        let highest = all.first().map_or(0, |one| one.version.version).max(workflow.version);
+        let (name, version) = (name.clone(), workflow.version);
+        Ok(Taken { name, version, free: highest.saturating_add(1) })
+    }
+
+    /// Removes a workflow and its versions from the bucket. Returns the revision of the removal.
     async fn remove_workflow(
         &self,
         name: &WorkflowName,
@@ -179,7 +244,10 @@ impl Door {
             };
             expect(name, expected, Some(&former))?;
             match kv.delete_at(Bucket::Workflows, name.as_str(), former.revision).await {
-                Ok(revision) => return Ok(revision),
+                Ok(revision) => {
+                    versions::forget(&**kv, name, revision).await.map_err(unavailable)?;
+                    return Ok(revision);
+                }
                 // Another writer was faster. Its change is what this request removes.
                 Err(KvError::Conflict(_)) => {}
                 Err(error) => return Err(unavailable(error)),
@@ -187,6 +255,38 @@ impl Door {
         }
         Err(unavailable(KvError::Conflict(name.to_string())))
     }
+}
+
+/// A workflow to store, with its file and author.
+struct File<'a> {
+    workflow: &'a Workflow,
+    text: &'a str,
+    by: Option<String>,
+}
+
+/// A version that has another definition already, and the next free number.
+struct Taken {
+    name: WorkflowName,
+    version: u32,
+    free: u32,
+}
+
+impl Taken {
+    fn text(&self) -> Text<'_> {
+        let Self { name, version, free } = self;
+        Text::WorkflowVersionTaken { name, version, free }
+    }
+
+    fn failure(&self) -> Failure {
+        Failure::about(Code::InvalidRequest, "text", self.text()).next(Text::RaiseVersion)
+    }
+}
+
+/// Returns the version of the bucket's value with its file, or `None` if the file cannot be read.
+fn unrecorded(name: &WorkflowName, value: &Versioned) -> Option<(WorkflowVersion, String)> {
+    let text = String::from_utf8(value.value.to_vec()).ok()?;
+    let read = read(&place(name), &text, &Known::default()).ok()?;
+    Some((versions::of(&read.workflow, None, None), text))
 }
 
 /// Returns warnings about the agents and the workflows of the bucket that name a workflow.
@@ -229,38 +329,4 @@ fn expect(
 fn stale(name: &WorkflowName) -> Failure {
     let failure = Failure::of(Code::Stale, Text::WorkflowMoved { name });
     failure.at("expected_revision").next(Text::ReadWorkflow)
-}
-
-/// Describes a workflow in brief.
-fn shown(entry: Entry<'_>) -> WorkflowEntry {
-    let Entry { name, layer, revision, text: _, brief } = entry;
-    let (brief, mistakes) = match brief {
-        Ok(brief) => (Some(brief), Vec::new()),
-        Err(mistakes) => (None, mistakes.0.iter().map(ToString::to_string).collect()),
-    };
-    WorkflowEntry {
-        name,
-        layer,
-        revision,
-        version: brief.as_ref().map(|brief| brief.version),
-        digest: brief.as_ref().map(|brief| brief.digest.clone()),
-        about: brief.map(|brief| brief.about).unwrap_or_default(),
-        text: None,
-        definition: None,
-        graph: None,
-        mistakes,
-    }
-}
-
-/// Describes a workflow in full.
-fn whole(entry: Entry<'_>) -> WorkflowEntry {
-    let text = entry.text.to_owned();
-    let read = read(&entry.place(), &text, &Known::default());
-    let definition = read.ok().map(|checked| Box::new(checked.workflow));
-    let graph = definition.as_deref().map(|workflow| Box::new(workflow.shape()));
-    let mut entry = WorkflowEntry { text: Some(text), definition, graph, ..shown(entry) };
-    let is_too_large =
-        serde_json::to_vec(&entry).is_ok_and(|it| it.len() > limits::REPLY_BYTES_MAX);
-    entry.graph = entry.graph.filter(|_| !is_too_large);
-    entry
 }

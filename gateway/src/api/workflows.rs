@@ -18,12 +18,14 @@ use crate::{caller::Caller, params::Params};
 /// `GET /v1/workflows`.
 pub(super) async fn list(caller: Caller, uri: Uri) -> Answered {
     let name = Params::read(&caller, &uri).one("name")?;
-    reply(&caller, caller.client.call(&Workflows { name }).await)
+    reply(&caller, caller.client.call(&Workflows { name, version: None }).await)
 }
 
-/// `GET /v1/workflows/{workflow}`, with the revision as its tag; 0 for a workflow that the bucket lacks.
-pub(super) async fn show(caller: Caller, Path(name): Path<String>) -> Answered {
-    let request = Workflows { name: Some(named(&caller, &name)?) };
+/// `GET /v1/workflows/{workflow}`, with the revision as its tag; 0 for a workflow that the bucket lacks,
+/// and for a version that is not in force.
+pub(super) async fn show(caller: Caller, Path(name): Path<String>, uri: Uri) -> Answered {
+    let version = Params::read(&caller, &uri).one("version")?;
+    let request = Workflows { name: Some(named(&caller, &name)?), version };
     let found = caller.client.call(&request).await.map_err(|e| caller.refused(e))?;
     let revision = found.workflows.first().and_then(|workflow| workflow.revision);
     Ok(tagged(revision, found))

@@ -13,6 +13,7 @@ import { openDialog } from '../parts/dialog.js';
 import { askToLeave, FlowEditor, lineOf, nameOf } from '../parts/floweditor.js';
 import { FLOW_WORDS, flowGraph } from '../parts/flowgraph.js';
 import { offer } from '../parts/palette.js';
+import { Versions } from './versions.js';
 import { copyButton, denied, empty, errorBox, icon, plain, skeleton, toast } from '../parts/ui.js';
 
 /** The text that a new workflow begins with. */
@@ -62,7 +63,7 @@ export async function storedOf(read) {
 
 export class WorkflowsPage {
   constructor() {
-    /** Workflows in full, by name. @type {Map<string, {one?: any, problem?: any}>} */
+    /** Workflows in full, by name. @type {Map<string, {one?: any, versions?: Versions, problem?: any}>} */
     this.details = new Map();
     /** @type {{editor: FlowEditor, of: string, start: string, before: string, revision: number, name: string, isMoved: boolean, problem?: any} | undefined} `name` is that of the workflow of which `before` and `revision` are */
     this.edit = undefined;
@@ -122,7 +123,7 @@ export class WorkflowsPage {
     let detail = this.details.get(name);
     if (!detail) {
       this.details.set(name, (detail = {}));
-      api.workflows(name).then((reply) => this.details.set(name, { one: reply.workflows[0] }), (problem) => this.details.set(name, { problem })).finally(emit);
+      api.workflows(name).then((reply) => this.details.set(name, { one: reply.workflows[0], versions: new Versions(reply.workflows[0], (one) => this.changed(one)) }), (problem) => this.details.set(name, { problem })).finally(emit);
     }
     return detail;
   }
@@ -217,7 +218,7 @@ export class WorkflowsPage {
   }
   /** @param {string} name */
   shown(name) {
-    const { one, problem } = this.detail(name);
+    const { one, versions, problem } = this.detail(name);
     const back = html`<a class="back button ghost" href="/workflows">${icon('chevron-left')}${t('nav_workflows')}</a>`;
     if (problem) return html`<div>${back}</div><h1 class="sr">${name}</h1>${errorBox(problem)}`;
     if (!one) return html`<h1 class="sr">${name}</h1>${skeleton(4)}`;
@@ -230,7 +231,7 @@ export class WorkflowsPage {
       ${denied('set_workflow')}${one.about ? html`<p class="muted">${plain(one.about)}</p>` : nothing}
       ${one.mistakes?.length ? html`<div class="error-box">${one.mistakes.map((/** @type {string} */ mistake) => html`<p>${plain(mistake)}</p>`)}</div>` : nothing}
       <div class="flow-edit"><div class="flow-text stack"><div class="line"><h2 class="grow">${t('workflow_text')}</h2>${copyButton(text)}</div>${numbered(text, node ? lineOf(text, node) : 0)}</div>
-        <div class="flow-beside stack">${one.graph ? html`<h2>${t('graph')}</h2>${flowGraph(one.graph, { chosen: node, choose: (id) => { select({ node: id === node ? undefined : id }); showLine(lineOf(text, id)); } })}` : nothing}</div></div>`;
+        <div class="flow-beside stack">${one.graph ? html`<h2>${t('graph')}</h2>${flowGraph(one.graph, { chosen: node, choose: (id) => { select({ node: id === node ? undefined : id }); showLine(lineOf(text, id)); } })}` : nothing}${one.versions?.length ? versions?.view() : nothing}</div></div>`;
   }
   /** @param {NonNullable<WorkflowsPage['edit']>} edit */
   editing(edit) {

@@ -1,5 +1,6 @@
 //! The verbs about workflows by name. The form of a workflow is defined in [`crate::workflow`].
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -16,6 +17,9 @@ pub struct Workflows {
     /// absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<WorkflowName>,
+    /// Stored version of the workflow `name`; that in force when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
 }
 
 /// The reply with the workflows that submissions, agents and nodes may name.
@@ -32,7 +36,8 @@ pub struct WorkflowEntry {
     pub name: WorkflowName,
     /// Layer that the workflow comes from: `preset` or `bucket`.
     pub layer: Layer,
-    /// Revision of the bucket's value; absent for a built-in workflow.
+    /// Revision of the bucket's value; absent for a built-in workflow, and for a version that is not
+    /// in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u64>,
     /// Version in the file; absent when the file cannot be read.
@@ -56,6 +61,26 @@ pub struct WorkflowEntry {
     /// Mistakes of a value that another program stored; empty when the workflow is usable.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mistakes: Vec<String>,
+    /// Versions that were stored, highest first. Present when one workflow was requested. The lowest
+    /// ones are dropped beyond [`crate::limits::WORKFLOW_VERSIONS_MAX`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub versions: Vec<WorkflowVersion>,
+}
+
+/// A stored version of a workflow. A version has one definition: a changed one needs another number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct WorkflowVersion {
+    /// Version in the file.
+    pub version: u32,
+    /// SHA-256 of the definition, in hex.
+    pub digest: String,
+    /// Time at which the version was stored first; absent when it was not recorded, as with earlier
+    /// releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<Timestamp>,
+    /// Author of the version, when known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
 }
 
 /// The request to store a workflow in the bucket, in place of a former one of that name.
@@ -72,6 +97,9 @@ pub struct SetWorkflow {
     /// `true` to check the workflow without storing it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub check: bool,
+    /// Name of the author. The server ignores it when a token identifies the caller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
 }
 
 /// The request to remove a workflow from the bucket. A built-in workflow of the name is then visible

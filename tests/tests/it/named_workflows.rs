@@ -163,6 +163,51 @@ async fn a_running_job_keeps_the_sub_workflow_of_its_submission() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_running_job_moves_to_a_stored_version_and_an_earlier_one_comes_into_force_again() {
+    let hall = Hall::new().await;
+    let versioned = |version: u32, question: &str| {
+        let text =
+            ABOVE.replace("workflow: above", &format!("workflow: above\nversion: {version}"));
+        hall.file("above.yaml", &text.replace("Go on?", question))
+    };
+    let file = hall.file("sort.yaml", SORT);
+    hall.does(&["workflow", "set", &file]);
+    hall.does(&["workflow", "set", &versioned(1, "Go on?")]);
+    let (code, said) = hall.callboard(&["workflow", "set", &versioned(1, "Really?")]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("version: 2"), "{said}");
+    hall.does(&["submit", "g", "--workflow", "above", "--id", "moved"]);
+    hall.until("moved", JobState::InputRequired).await;
+    hall.does(&["workflow", "set", &versioned(2, "Really?")]);
+
+    let listed = hall.json(&["workflow", "versions", "above"]);
+    let numbers: Vec<_> =
+        listed.as_array().unwrap().iter().map(|one| one["version"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, [2, 1], "{listed}");
+    let told = hall.does(&["workflow", "versions", "above"]);
+    assert!(told.contains("in force"), "{told}");
+    let compared = hall.does(&["workflow", "diff", "above"]);
+    assert_eq!(compared, hall.does(&["workflow", "diff", "above", "1", "2"]));
+    assert!(compared.contains("-version: 1") && compared.contains("+version: 2"), "{compared}");
+    let shown = hall.does(&["workflow", "show", "above", "--version", "1"]);
+    assert!(shown.contains("Go on?") && !shown.contains("Really?"), "{shown}");
+    let (code, said) = hall.callboard(&["workflow", "show", "above", "--version", "5"]);
+    assert_ne!(code, Some(0), "{said}");
+    assert!(said.contains("no version 5 of the workflow above"), "{said}");
+
+    let said = hall.does(&["workflow", "migrate", "moved", "--to", "2", "--dry-run"]);
+    assert!(said.contains("~ask"), "{said}");
+    hall.does(&["workflow", "migrate", "moved", "--to", "2"]);
+    let moved = hall.until("moved", JobState::InputRequired).await;
+    assert_eq!(moved.graph.unwrap().version, 2);
+
+    hall.does(&["workflow", "rollback", "above", "--to", "1"]);
+    hall.does(&["submit", "g", "--workflow", "above", "--id", "back"]);
+    let back = hall.until("back", JobState::InputRequired).await;
+    assert_eq!(back.graph.unwrap().version, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_job_of_an_agent_with_a_workflow_runs_it() {
     let hall = Hall::new().await;
     let sorter = hall.file("sorter.yaml", "about: Sorts tickets\nworkflow: sort\n");

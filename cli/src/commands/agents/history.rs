@@ -12,7 +12,10 @@ use crate::{
     connect,
     failure::{CliError, Outcome},
     output::Output,
-    render::agents_history::{self as render, Compared, Named},
+    render::{
+        agents_history as render,
+        difference::{self, Compared, Named},
+    },
     words::Text,
 };
 
@@ -88,5 +91,5 @@ pub(super) async fn roll_back(
 }
 
 fn shown(output: Output, compared: &Compared, name: &AgentName) -> Outcome {
-    output.one(compared, name.as_str(), |style| render::diff(style, compared, name))
+    output.one(compared, name.as_str(), |style| difference::diff(style, compared, name))
 }

@@ -10,8 +10,11 @@ use proto::{
 };
 
 use crate::{
-    args::{DropWorkflowArgs, Global, JobArgs, RunArgs, RunWorkflowArgs, SetWorkflowArgs},
-    commands::run,
+    args::{
+        DropWorkflowArgs, Global, JobArgs, RunArgs, RunWorkflowArgs, SetWorkflowArgs,
+        ShowWorkflowArgs,
+    },
+    commands::{jobs::caller, run},
     connect,
     failure::{CliError, Outcome},
     output::Output,
@@ -47,7 +50,7 @@ pub(super) async fn set(global: &Global, output: Output, args: SetWorkflowArgs) 
     let text = super::text(&args.file)?;
     let name = super::valid(&args.file)?.name;
     let (expected_revision, check) = (args.expect, args.dry_run);
-    let set = SetWorkflow { name, text, expected_revision, check };
+    let set = SetWorkflow { name, text, expected_revision, check, by: caller() };
     let changed = connect::client(global, output).await?.call(&set).await?;
     output.warnings(&changed.warnings);
     output.one(&changed, changed.name.as_str(), |style| {
@@ -66,8 +69,11 @@ pub(super) async fn ls(global: &Global, output: Output) -> Outcome {
     output.list(&found, &found.workflows, name, |style| render::list(style, &found))
 }
 
-pub(super) async fn show(global: &Global, output: Output, given: &Path) -> Outcome {
-    let name = match chosen(given)? {
+pub(super) async fn show(global: &Global, output: Output, args: ShowWorkflowArgs) -> Outcome {
+    let name = match chosen(&args.file)? {
+        Chosen::File(_) if args.version.is_some() => {
+            return Err(CliError::usage(Text::VersionOfFile));
+        }
         Chosen::File(file) => {
             let workflow = super::valid(&file)?;
             return output.one(&workflow, workflow.name.as_str(), |style| {
@@ -76,12 +82,8 @@ pub(super) async fn show(global: &Global, output: Output, given: &Path) -> Outco
         }
         Chosen::Named(name) => name,
     };
-    let request = Workflows { name: Some(name.clone()) };
-    let found = connect::client(global, output).await?.call(&request).await?;
-    let Some(entry) = found.workflows.first() else {
-        return Err(CliError::internal("the server answered without the workflow"));
-    };
-    output.one(entry, name.as_str(), |style| render::show(style, entry))
+    let entry = connect::client(global, output).await?.workflow(&name, args.version).await?;
+    output.one(&entry, name.as_str(), |style| render::show(style, &entry))
 }
 
 pub(super) async fn drop(global: &Global, output: Output, args: DropWorkflowArgs) -> Outcome {
@@ -123,16 +125,11 @@ pub(super) async fn definition(
         Chosen::File(file) => return super::valid(&file),
         Chosen::Named(name) => name,
     };
-    let request = Workflows { name: Some(name.clone()) };
-    let found = connect::client(global, output).await?.call(&request).await?;
-    let entry = found.workflows.into_iter().next();
-    let (text, definition) = match entry {
-        Some(entry) => (entry.text, entry.definition),
-        None => (None, None),
-    };
-    if let Some(definition) = definition {
+    let entry = connect::client(global, output).await?.workflow(&name, None).await?;
+    if let Some(definition) = entry.definition {
         return Ok(*definition);
     }
+    let text = entry.text;
     // A value that another program stored has mistakes, which its text shows.
     let read = read(&format!("{name}.yaml"), &text.unwrap_or_default(), &Known::default());
     read.map(|checked| checked.workflow).map_err(|mistakes| {

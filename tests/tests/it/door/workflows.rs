@@ -26,9 +26,9 @@ fn greet(version: u32) -> String {
 }
 
 /// A workflow that runs another one.
-fn above(other: &str) -> String {
+fn above(version: u32, other: &str) -> String {
     format!(
-        "workflow: above\nstart: go\nnodes:\n  go: {{type: workflow, workflow: {other}, \
+        "workflow: above\nversion: {version}\nstart: go\nnodes:\n  go: {{type: workflow, workflow: {other}, \
          input: {{goal: hi}}, next: end}}\n"
     )
 }
@@ -134,6 +134,79 @@ async fn a_change_counts_only_for_the_revision_that_its_author_saw() {
 }
 
 #[tokio::test]
+async fn a_version_has_one_definition_and_can_come_into_force_again() {
+    let hall = Hall::new().await;
+    set(&hall, "greet", &greet(1)).await.unwrap();
+    set(&hall, "greet", &greet(3)).await.unwrap();
+    // Comments are no part of a definition.
+    set(&hall, "greet", &format!("# for all\n{}", greet(3))).await.unwrap();
+    let other = greet(1).replace("about: greets", "about: greets everybody");
+    let failure = set(&hall, "greet", &other).await.unwrap_err();
+    assert_eq!((failure.code, failure.field.as_deref()), (Code::InvalidRequest, Some("text")));
+    assert!(failure.message.contains("`version: 4`"), "{failure}");
+    let check = json!({"name": "greet", "text": other, "check": true}).to_string();
+    let checked = hall.ask(Verb::SetWorkflow, check).await.unwrap();
+    assert!(checked["warnings"][0].as_str().unwrap().contains("`version: 4`"), "{checked}");
+    assert_eq!(checked["graph"]["start"], "hello");
+
+    let asked = async |version: u32| {
+        let request = json!({"name": "greet", "version": version}).to_string();
+        let found = hall.ask(Verb::Workflows, request).await?;
+        Ok::<_, Failure>(found["workflows"][0].clone())
+    };
+    let (first, third) = (asked(1).await.unwrap(), asked(3).await.unwrap());
+    let numbers = |entry: &Value| {
+        let versions = entry["versions"].as_array().unwrap();
+        versions.iter().map(|one| one["version"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!((numbers(&first), numbers(&third)), (vec![3, 1], vec![3, 1]));
+    assert_eq!((&first["text"], first.get("revision")), (&json!(greet(1)), None));
+    assert_eq!(first["digest"], first["versions"][1]["digest"]);
+    assert!(third["text"].as_str().unwrap().starts_with("# for all"), "{third}");
+    assert!(third["revision"].is_u64() && third["versions"][0]["time"].is_string(), "{third}");
+    let failure = asked(2).await.unwrap_err();
+    assert_eq!((failure.code, failure.field.as_deref()), (Code::NotFound, Some("version")));
+    let (code, field) = hall.refused(Verb::Workflows, r#"{"version":1}"#).await;
+    assert_eq!((code, field.as_str()), (Code::InvalidRequest, "version"));
+
+    set(&hall, "greet", &greet(1)).await.unwrap();
+    submit(&hall, "back", greeting("hi")).await.unwrap();
+    assert_eq!(version(&hall, "back").await, 1);
+    assert_eq!(numbers(&asked(3).await.unwrap()), [3, 1]);
+    // All numbers are free after the removal.
+    hall.ask(Verb::DropWorkflow, r#"{"name":"greet"}"#).await.unwrap();
+    let again = set(&hall, "greet", &other).await.unwrap();
+    assert_eq!(again.get("warnings"), None);
+}
+
+#[tokio::test]
+async fn of_two_authors_who_write_one_version_the_second_is_refused() {
+    let hall = Hall::new().await;
+    let texts = ["to Ann", "to Bob", "to Eve"]
+        .map(|whom| greet(7).replace("about: greets", &format!("about: greets {whom}")));
+    let written = futures::future::join_all(texts.iter().map(|it| set(&hall, "greet", it))).await;
+    let stored: Vec<_> = texts.iter().zip(&written).filter(|(_, it)| it.is_ok()).collect();
+    assert_eq!(stored.len(), 1, "{written:?}");
+    let found = hall.ask(Verb::Workflows, r#"{"name":"greet"}"#).await.unwrap();
+    assert_eq!(found["workflows"][0]["text"], json!(stored[0].0));
+}
+
+#[tokio::test]
+async fn a_workflow_of_an_earlier_release_has_its_version_and_keeps_it() {
+    let hall = Hall::new().await;
+    hall.broker.kv.put(Bucket::Workflows, "greet", Bytes::from(greet(2))).await.unwrap();
+    let found = hall.ask(Verb::Workflows, r#"{"name":"greet"}"#).await.unwrap();
+    let versions = &found["workflows"][0]["versions"];
+    assert_eq!((&versions[0]["version"], versions[0].get("time")), (&json!(2), None));
+    let other = greet(2).replace("about: greets", "about: another");
+    let failure = set(&hall, "greet", &other).await.unwrap_err();
+    assert!(failure.message.contains("`version: 3`"), "{failure}");
+    set(&hall, "greet", &greet(3)).await.unwrap();
+    let former = hall.ask(Verb::Workflows, r#"{"name":"greet","version":2}"#).await.unwrap();
+    assert_eq!(former["workflows"][0]["text"], json!(greet(2)));
+}
+
+#[tokio::test]
 async fn lists_name_the_layer_and_the_revision_and_one_is_shown_in_full() {
     let hall = Hall::new().await;
     let revision = set(&hall, "greet", &greet(4)).await.unwrap()["revision"].clone();
@@ -159,16 +232,16 @@ async fn a_name_is_looked_up_in_the_submission_then_the_bucket_then_the_program(
         let run = stored(&hall.broker, job).await.workflow.unwrap();
         run.workflows.values().next().unwrap().definition.version
     };
-    let built_in = above("human-review").replace("goal: hi", "task: hi");
+    let built_in = above(1, "human-review").replace("goal: hi", "task: hi");
     set(&hall, "above", &built_in).await.unwrap();
     assert_eq!(below("built-in", json!({"name": "above"})).await, 1);
     set(&hall, "greet", &greet(2)).await.unwrap();
     set(&hall, "human-review", &greet(5).replace("workflow: greet", "workflow: human-review"))
         .await
         .unwrap();
-    set(&hall, "above", &above("human-review")).await.unwrap();
+    set(&hall, "above", &above(2, "human-review")).await.unwrap();
     assert_eq!(below("bucket", json!({"name": "above"})).await, 5);
-    set(&hall, "above", &above("greet")).await.unwrap();
+    set(&hall, "above", &above(3, "greet")).await.unwrap();
     assert_eq!(below("stored", json!({"name": "above"})).await, 2);
     let own = json!({"name": "above", "workflows": {"greet": greet(9)}});
     assert_eq!(below("own", own).await, 9);
@@ -263,7 +336,7 @@ async fn a_submission_freezes_the_workflows_of_its_sub_agents() {
 #[tokio::test]
 async fn the_files_of_a_jobs_graph_are_those_that_a_migration_takes() {
     let hall = Hall::new().await;
-    let workflow = json!({"source": above("greet"), "workflows": {"greet": greet(3)}});
+    let workflow = json!({"source": above(1, "greet"), "workflows": {"greet": greet(3)}});
     submit(&hall, "j1", workflow).await.unwrap();
     let plain = hall.ask(Verb::Graph, r#"{"job":"j1"}"#).await.unwrap();
     assert_eq!(plain.get("files"), None);

@@ -223,6 +223,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Publish, "$KV.cb-agents.mine", "door"),
     (Publish, "$KV.cb-workflows.mine", "door"),
     (Publish, "$KV.cb-agents.mine.7", "door"),
+    (Publish, "$KV.cb-workflows.mine.7", "door"),
     (Publish, "$KV.cb-installation.created", OPERATOR),
     (Publish, "$KV.cb-installation.other", NOBODY),
     // Deliveries and acknowledgements.
