@@ -26,6 +26,7 @@ use serde_json::{Value, json};
 
 pub use self::card::Place;
 use self::{
+    card::FileUrls,
     rpc::{Call, Fault, Kind, Operation, Refused},
     words::Text,
 };
@@ -54,6 +55,11 @@ pub enum Reply {
 }
 
 impl A2aServer {
+    /// Returns the addresses of files beside this server.
+    fn files(&self) -> FileUrls {
+        FileUrls::beside(&self.place)
+    }
+
     /// Answers a request of the version in its header. The caller's `Host`, `Origin` and token must
     /// have been checked, and the size of the body.
     ///

@@ -1,15 +1,16 @@
-//! The verb `download`: pieces of the files that came with a job.
+//! The verb `download`: pieces of the files of a job, which came with it or which its calls published.
 
 use broker::{log::LogError, objects::ObjectError};
 use proto::{
     door::{Data, Download, Downloaded},
     error::{Code, Failure},
-    file::{Content, File},
+    file::{Content, File, FileName},
+    id::JobId,
     refusal::Text,
 };
 use runtime::service::{Answers, Asked};
 
-use super::Door;
+use super::{Door, fold, folds::Found};
 
 impl Answers<Download> for Door {
     async fn answer(&self, asked: Asked<'_, Download>) -> Result<Downloaded, Failure> {
@@ -19,9 +20,10 @@ impl Answers<Download> for Door {
         let submitted = first.submission().ok_or_else(|| {
             Failure::of(Code::Poisoned, Text::TakenUnreadable { job: &job, record: &first.seq })
         })?;
-        let no_file = || Failure::about(Code::NotFound, "name", Text::NoFile { name: &name });
-        let mut files = submitted.files.into_iter();
-        let file = files.find(|file| file.name == name).ok_or_else(no_file)?;
+        let file = match submitted.files.into_iter().find(|file| file.name == name) {
+            Some(file) => file,
+            None => self.artifact(&job, &name).await?,
+        };
         let bytes = file.bytes().unwrap_or_default();
         let File { name, media_type, content } = file;
         let pieces = match content {
@@ -48,6 +50,18 @@ impl Answers<Download> for Door {
             }
         };
         Ok(Downloaded { name, media_type, bytes, pieces: count, data: Data(data) })
+    }
+}
+
+impl Door {
+    /// Returns an artifact of a job.
+    async fn artifact(&self, job: &JobId, name: &FileName) -> Result<File, Failure> {
+        let no_file = || Failure::about(Code::NotFound, "name", Text::NoFile { name });
+        match self.observer.folds.job(&*self.broker.log, job).await? {
+            Found::Folded(folded) => folded.job.artifact(name).ok_or_else(no_file),
+            Found::Broken(failure) => Err(failure),
+            Found::Missing => Err(fold::missing(job)),
+        }
     }
 }
 

@@ -1,10 +1,13 @@
 //! The submission of a fork: the part of the source's log that it carries along.
 
+use std::collections::BTreeMap;
+
 use broker::log::Reader;
 use proto::{
     entry::Entry,
     error::{Code, Failure},
     fact::{Fact, Submitted},
+    file::{File, FileName},
     fork::{DEPTH_MAX, Forked, ForkedRecord},
     id::{JobId, Seq},
     limits,
@@ -121,6 +124,21 @@ fn point(job: &JobId, fork: &Fork, entries: &[Entry]) -> Result<(Seq, Vec<JobId>
     let seq = past.seq_of(&at, "fork.at")?;
     let below = past.check(seq, fork.again, "fork.at")?;
     Ok((seq, below))
+}
+
+/// Returns the files that a fork refers to: those of its source's submission, and the newest of each name
+/// that calls of the source published.
+pub(super) fn files(submitted: &Submitted) -> Vec<File> {
+    let along = submitted.forked.iter().flat_map(|forked| &forked.records);
+    let mut published: BTreeMap<FileName, File> = BTreeMap::new();
+    for record in along {
+        let Ok(Ok(Known::Fact(fact))) = record.record().map(|record| record.known()) else {
+            continue;
+        };
+        let Fact::Called(called) = *fact else { continue };
+        published.extend(called.files.into_iter().map(|file| (file.name.clone(), file)));
+    }
+    submitted.files.iter().cloned().chain(published.into_values()).collect()
 }
 
 /// Returns the number of forks between the job and the first log.

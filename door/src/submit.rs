@@ -74,7 +74,7 @@ impl Answers<door::Submit> for Door {
             }
             admitted.submitted =
                 forking::submission(&*self.broker.log, fork, admitted.submitted).await?;
-            files::renew(&admitted.submitted.files, &*self.broker.objects).await?;
+            files::renew(&forking::files(&admitted.submitted), &*self.broker.objects).await?;
         }
         if secrets::looks_like_one(&admitted.submitted.goal) {
             tracing::warn!(%job, "the goal seems to contain a secret; it is stored unchanged");

@@ -200,6 +200,7 @@ mod tests {
             agent: Agent::default().name,
             language: Language::En,
             files: Vec::new(),
+            artifacts: Vec::new(),
             labels: proto::label::Labels::default(),
             graph: None,
             plan: Some(PlanView {

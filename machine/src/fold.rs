@@ -5,6 +5,7 @@ use proto::{
     budget::Spend,
     decision::{CallWork, Decision, Note, PlanWork, SpawnWork, TurnWork, Wait},
     fact::{Called, Fact, Fired, Signal, Signaled, Source, Started, Submitted, TurnReply, Turned},
+    file::File,
     id::{Attempt, JobId, WorkId},
     limits,
     notice::Notice,
@@ -313,9 +314,15 @@ impl ActiveJob {
             call.answered(called, is_step, at.time);
             let (tool, untrusted) = (call.tool.clone(), call.binding.untrusted);
             step.spent += spending.tool(brief, tool.clone(), &called.cost);
-            Some((tool, untrusted))
+            Some((tool, untrusted, step.id().clone()))
         });
-        let Some((tool, untrusted)) = answered else { return Counted::No };
+        let Some((tool, untrusted, step)) = answered else { return Counted::No };
+        if called.result.success && called.fault.is_none() {
+            // A name stands for one file of the job.
+            let is_free = |file: &&File| !self.brief.has_file(&file.name);
+            let files = called.files.iter().filter(is_free);
+            files.for_each(|file| self.artifacts.add(file, &step, &tool, at));
+        }
         if untrusted {
             self.saw_outside(&tool, at);
         }

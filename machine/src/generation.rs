@@ -164,6 +164,7 @@ impl ActiveJob {
         // The position of the mark is one of the source's log.
         self.mark.iter_mut().for_each(|mark| (mark.seq, mark.at) = (None, None));
         self.saw_outside_at = None;
+        self.artifacts.leave_behind();
         self.graph.iter_mut().for_each(|graph| graph.forget_edits());
         self.execution.take_along();
         self.spending.begin_bill();

@@ -198,6 +198,7 @@ impl ActiveJob {
             outage: false,
             duration_ms: 0,
             cost: Cost::default(),
+            files: Vec::new(),
         };
         call.answered(&called, is_step, at);
         Counted::Yes

@@ -2,6 +2,7 @@
 
 use proto::{
     agent::{ReplanApply, ReplanWhen},
+    file::{File, FileName},
     headline,
     job::{JobState, Outcome, SubStatus},
     limits,
@@ -39,6 +40,7 @@ impl Job {
             agent: open.brief.agent.name.clone(),
             language: open.language(),
             files: open.brief.files_told(),
+            artifacts: open.artifacts.all().cloned().collect(),
             labels: open.brief.labels.clone(),
             graph: open.workflow_view().map(Box::new),
             plan: open.plan_view(),
@@ -70,6 +72,12 @@ impl Job {
             created: self.created,
             updated: self.updated,
         })
+    }
+
+    /// Returns the artifact of a name, with the places of its content.
+    #[must_use]
+    pub fn artifact(&self, name: &FileName) -> Option<File> {
+        self.open.as_ref()?.artifacts.file(name)
     }
 
     /// Returns the cost of the job itself so far; nothing if it was never submitted.

@@ -400,6 +400,9 @@ pub struct Called {
     /// Cost of the call.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub cost: Cost,
+    /// Files that the call published. Those of a call without success count for nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<File>,
 }
 
 /// The first valid answer to a question.

@@ -44,6 +44,25 @@ pub struct Mark {
     pub at: Option<Timestamp>,
 }
 
+/// An artifact: a file that a call of the job published.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Artifact {
+    /// File.
+    #[serde(flatten)]
+    pub file: FileTold,
+    /// Step of the call.
+    pub step: StepId,
+    /// Tool that published the file.
+    pub tool: ToolName,
+    /// Position of the result of the call; absent for an artifact of the job that this one was forked
+    /// from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<Seq>,
+    /// Server time of the result; absent like the position.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
+}
+
 /// A job at one position of its log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JobView {
@@ -77,6 +96,10 @@ pub struct JobView {
     /// Files of the submission.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileTold>,
+    /// Files that calls of the job published, oldest first; one for each name. The oldest ones are
+    /// dropped beyond [`limits::ARTIFACTS_MAX`](crate::limits::ARTIFACTS_MAX).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<Artifact>,
     /// Labels of the submission.
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
     pub labels: Labels,

@@ -47,6 +47,7 @@ impl Command for CallCommand {
             outage,
             duration_ms: 0,
             cost: Cost::default(),
+            files: Vec::new(),
         }))
     }
 

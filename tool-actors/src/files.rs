@@ -1,15 +1,17 @@
-//! The files of a job, for the tools that use them: those attached to it, and the owner of its
-//! workspace. Both are in the job's first record. That record alone is read, and only when a tool asks
+//! The files of a job, for the tools that use them: those attached to it, those that a call publishes,
+//! and the owner of its workspace. Both are in the job's first record. That record alone is read, and only when a tool asks
 //! for it: a log may have 10,000 records.
 
 use std::{collections::BTreeSet, fmt};
 
 use broker::{Broker, objects::ObjectError};
+use bytes::Bytes;
 use proto::{
     entry::Entry,
     fact::Submitted,
-    file::{File, Piece},
+    file::{Content, File, FileName, Piece},
     id::JobId,
+    limits::PIECE_BYTES_MAX,
 };
 use runtime::worker::read_first;
 
@@ -68,6 +70,36 @@ impl JobFiles {
             };
         }
         Ok(Owner::Job(owner))
+    }
+
+    /// Stores the content of a file that the job is to have. The job has it once the result of a call
+    /// names it.
+    ///
+    /// # Errors
+    /// If the call is not one of a job, or the object store is unreachable or full.
+    pub async fn store(
+        &self,
+        name: FileName,
+        media_type: Option<String>,
+        content: Vec<u8>,
+    ) -> Result<File, ToolFault> {
+        let Some((broker, _)) = &self.0 else {
+            return Err(ToolFault::internal("the call belongs to no job"));
+        };
+        let mut pieces = Vec::with_capacity(content.len().div_ceil(PIECE_BYTES_MAX));
+        let mut rest = Bytes::from(content);
+        while !rest.is_empty() {
+            let bytes = rest.split_to(rest.len().min(PIECE_BYTES_MAX));
+            let length = bytes.len() as u64;
+            let sha256 = broker.objects.put(bytes).await.map_err(|error| match error {
+                ObjectError::Missing(_) => ToolFault::internal(error.to_string()),
+                ObjectError::Unavailable(_) | ObjectError::Full(_) => {
+                    ToolFault::unavailable(error.to_string())
+                }
+            })?;
+            pieces.push(Piece { sha256, bytes: length });
+        }
+        Ok(File { name, media_type, content: Content::Pieces(pieces) })
     }
 
     /// Reads the content of a file.

@@ -30,8 +30,8 @@ use crate::{
     tool::Tool,
     tools::{
         AskModel, CloseTask, CreateTask, DeleteFile, Echo, EditFile, FindFiles, HttpGet, HttpPost,
-        ListFiles, ListTasks, MoveFile, ReadAttachment, ReadFile, Run, SearchFiles, SlashTool,
-        Sleep, Stop, UpdateTask, WebSearch, WriteFile,
+        ListFiles, ListTasks, MoveFile, PublishFile, ReadAttachment, ReadFile, Run, SearchFiles,
+        SlashTool, Sleep, Stop, UpdateTask, WebSearch, WriteFile,
     },
     toolset::{InvalidToolset, Toolset},
     unused::{Cleaner, Cleaning},
@@ -94,6 +94,7 @@ pub fn builtin(
         Arc::new(EditFile(workspaces.clone())),
         Arc::new(MoveFile(workspaces.clone())),
         Arc::new(DeleteFile(workspaces.clone())),
+        Arc::new(PublishFile(workspaces.clone())),
         Arc::new(HttpGet::new(egress.clone(), settings.http.max_bytes, settings.http.timeout_ms)),
         Arc::new(ReadAttachment::new(
             egress.clone(),

@@ -8,6 +8,7 @@ use proto::{
     agent::Hosts,
     cost::Cost,
     decision::CallWork,
+    file::File,
     id::{Attempt, JobId, StepId, WorkId},
     lang::Language,
     message::Usage,
@@ -62,6 +63,8 @@ pub struct CallContext {
     pub meter: Meter,
     /// The files attached to the job; empty unless [`CallContext::with_files`] was used.
     pub files: JobFiles,
+    /// Collects the files that the call publishes.
+    pub artifacts: Artifacts,
 }
 
 impl CallContext {
@@ -85,6 +88,7 @@ impl CallContext {
             canceled,
             meter: Meter::default(),
             files: JobFiles::default(),
+            artifacts: Artifacts::default(),
         }
     }
 
@@ -118,6 +122,23 @@ impl Meter {
 
     fn change(&self, change: impl FnOnce(&mut Cost)) {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// The files that a call publishes. They count if the call succeeds.
+#[derive(Debug, Clone, Default)]
+pub struct Artifacts(Arc<Mutex<Vec<File>>>);
+
+impl Artifacts {
+    /// Adds a stored file.
+    pub fn add(&self, file: File) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+    }
+
+    /// Returns the files so far.
+    #[must_use]
+    pub fn read(&self) -> Vec<File> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

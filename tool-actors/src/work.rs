@@ -38,11 +38,13 @@ impl Calls {
         let mut execution = Execution::start(&task.job, call, (task.trace, own), is_known, content);
         let context =
             CallContext::of(&task.job, call, own, task.canceled.clone()).with_files(&self.broker);
-        let meter = context.meter.clone();
+        let (meter, artifacts) = (context.meter.clone(), context.artifacts.clone());
         let run = self.execute(task, call, context, &mut execution);
         let ended = telemetry::within(own, run).await;
         let duration_ms = execution.end(&ended);
-        Called { cost: meter.read(), ..called(call, ended, duration_ms) }
+        let called = called(call, ended, duration_ms);
+        let files = if called.result.success { artifacts.read() } else { Vec::new() };
+        Called { cost: meter.read(), files, ..called }
     }
 
     async fn execute(
@@ -72,14 +74,12 @@ impl Calls {
 }
 
 fn called(call: &CallWork, ended: Result<ToolResult, ToolFault>, duration_ms: u64) -> Called {
-    let (work, attempt, cost) = (call.work.clone(), call.attempt, Cost::default());
-    match ended {
-        Ok(result) => {
-            Called { work, attempt, result, fault: None, outage: false, duration_ms, cost }
-        }
+    let (result, fault, outage) = match ended {
+        Ok(result) => (result, None, false),
         Err(ToolFault { fault, message, outage }) => {
-            let result = ToolResult::failed(message);
-            Called { work, attempt, result, fault: Some(fault), outage, duration_ms, cost }
+            (ToolResult::failed(message), Some(fault), outage)
         }
-    }
+    };
+    let (work, attempt, cost) = (call.work.clone(), call.attempt, Cost::default());
+    Called { work, attempt, result, fault, outage, duration_ms, cost, files: Vec::new() }
 }

@@ -1,7 +1,8 @@
 //! The card: what the agent is called, where it is, and what it can do. Pure.
 
-use proto::{door::AgentEntry, lang::Language};
+use proto::{door::AgentEntry, file::FileName, id::JobId, lang::Language};
 use serde_json::{Value, json};
+use url::Url;
 
 use super::{rpc::VERSION, words::Text};
 
@@ -14,6 +15,25 @@ pub struct Place {
     pub version: &'static str,
     /// Address of the discovery document of the issuer of tokens, if there is one.
     pub issuer: Option<String>,
+}
+
+/// The addresses of the files of jobs, at the same host as the server's operations.
+#[derive(Debug, Clone)]
+pub(super) struct FileUrls(Option<Url>);
+
+impl FileUrls {
+    /// Returns the addresses beside a place.
+    pub(super) fn beside(place: &Place) -> Self {
+        Self(Url::parse(&place.url).ok().filter(|url| !url.cannot_be_a_base()))
+    }
+
+    /// Returns the address of a file; `None` if the server does not know its own.
+    pub(super) fn of(&self, job: &JobId, name: &FileName) -> Option<String> {
+        let mut url = self.0.clone()?;
+        let path = ["v1", "jobs", job.as_str(), "files", name.as_str()];
+        url.path_segments_mut().ok()?.pop().extend(path);
+        Some(url.into())
+    }
 }
 
 /// Returns the card. Without agents, which their caller may not read, it has one skill for all.

@@ -53,11 +53,11 @@ impl A2aServer {
             return Ok(unseen(&sent.job, &sent.context));
         };
         if wishes.return_immediately == Some(true) {
-            return Ok(task(&view, messages, true));
+            return Ok(task(&view, messages, Some(&self.files())));
         }
-        let updates = Updates::of_message(&view, sent.answered.into_iter().collect());
+        let updates = Updates::of_message(&view, sent.answered.into_iter().collect(), self.files());
         let view = self.settled(view, updates).await?;
-        Ok(task(&view, messages, true))
+        Ok(task(&view, messages, Some(&self.files())))
     }
 
     /// `SendStreamingMessage`.
@@ -74,7 +74,7 @@ impl A2aServer {
             let only = rpc::result(id, task).to_string();
             return Ok(futures::stream::iter([only]).boxed());
         };
-        let updates = Updates::of_message(&view, sent.answered.into_iter().collect());
+        let updates = Updates::of_message(&view, sent.answered.into_iter().collect(), self.files());
         Ok(self.stream(&view, messages, updates, id))
     }
 
@@ -89,7 +89,7 @@ impl A2aServer {
             return Err(Fault::new(Kind::UnsupportedOperation, Text::EndedAlready).into());
         }
         let messages = messages(request.history_length)?;
-        Ok(self.stream(&view, messages, Updates::of_subscription(&view), id))
+        Ok(self.stream(&view, messages, Updates::of_subscription(&view, self.files()), id))
     }
 
     /// Does what a message asks for. All of the message is checked before anything is stored.
@@ -311,7 +311,7 @@ impl A2aServer {
         id: &Value,
     ) -> BoxStream<'static, String> {
         let (items, id, language) = (self.watch(view), id.clone(), self.language);
-        let first = Update::Task(Box::new(task(view, messages, true)));
+        let first = Update::Task(Box::new(task(view, messages, Some(&self.files()))));
         let mut updates = updates;
         let replies = async_stream::stream! {
             let mut items = std::pin::pin!(items);

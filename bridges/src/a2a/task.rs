@@ -5,13 +5,17 @@ use ::client::{
     session::{OpenQuestion, open_questions},
 };
 use proto::{
+    file::FileTold,
     id::JobId,
     job::Outcome,
     view::{JobSummary, JobView, QuestionEnd},
 };
 use serde_json::{Map, Value, json};
 
-use super::types::{Artifact, Message, Part, Role, Status, Task, TaskState};
+use super::{
+    card::FileUrls,
+    types::{Artifact, Message, Part, Role, Status, Task, TaskState},
+};
 
 /// The ids of a task and its context.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,8 +38,9 @@ impl Ids {
     }
 }
 
-/// Returns the task of a job with the last messages of its history.
-pub(super) fn task(view: &JobView, messages: usize, has_artifacts: bool) -> Task {
+/// Returns the task of a job with the last messages of its history, and with its artifacts if their
+/// addresses are given.
+pub(super) fn task(view: &JobView, messages: usize, files: Option<&FileUrls>) -> Task {
     let ids = Ids::of(view);
     let mut history = history(view, &ids);
     history.drain(..history.len().saturating_sub(messages));
@@ -43,7 +48,7 @@ pub(super) fn task(view: &JobView, messages: usize, has_artifacts: bool) -> Task
         id: ids.task.clone(),
         context_id: ids.context.clone(),
         status: status(view, &ids),
-        artifacts: if has_artifacts { artifacts(view) } else { Vec::new() },
+        artifacts: files.map(|files| artifacts(view, files)).unwrap_or_default(),
         history,
         metadata: about(view.agent.as_str()),
     }
@@ -110,10 +115,24 @@ pub(super) fn key(open: &OpenQuestion) -> String {
     format!("{}:{}", open.job, open.question.id)
 }
 
+/// Returns the files that a job published, and the results of a completed one.
+pub(super) fn artifacts(view: &JobView, files: &FileUrls) -> Vec<Artifact> {
+    let published = view.artifacts.iter().filter_map(|artifact| {
+        let FileTold { name, media_type, url, .. } = &artifact.file;
+        let url = url.clone().or_else(|| files.of(&view.job, name))?;
+        Some(Artifact {
+            artifact_id: format!("{}/files/{name}", view.job),
+            name: name.to_string(),
+            parts: vec![Part::file(url, name.to_string(), media_type.clone())],
+        })
+    });
+    published.chain(result(view)).collect()
+}
+
 /// Returns the results of a completed job.
-pub(super) fn artifacts(view: &JobView) -> Vec<Artifact> {
+fn result(view: &JobView) -> Option<Artifact> {
     let Some(Outcome::Completed { summary, results, value }) = &view.outcome else {
-        return Vec::new();
+        return None;
     };
     let mut parts = vec![Part::words(summary)];
     // The structured result stands for those of the steps.
@@ -122,7 +141,7 @@ pub(super) fn artifacts(view: &JobView) -> Vec<Artifact> {
         parts.push(Part::data(data.clone()));
     }
     let artifact_id = format!("{}/result", view.job);
-    vec![Artifact { artifact_id, name: "result".to_owned(), parts }]
+    Some(Artifact { artifact_id, name: "result".to_owned(), parts })
 }
 
 /// Returns what was said about a job: its goal, then closed questions with their answers.
@@ -146,12 +165,17 @@ fn history(view: &JobView, ids: &Ids) -> Vec<Message> {
 pub(super) mod tests {
     use rstest::rstest;
 
-    use super::*;
+    use super::{super::card::Place, *};
 
     pub(in crate::a2a) fn view(more: &Value) -> JobView {
         let mut fields = json!({"conversation": "talk"});
         fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         crate::testing::view(&fields)
+    }
+
+    pub(in crate::a2a) fn files() -> FileUrls {
+        let url = "https://jobs.example.com/a2a".to_owned();
+        FileUrls::beside(&Place { url, version: "0.1.0", issuer: None })
     }
 
     pub(in crate::a2a) fn asking() -> JobView {
@@ -166,7 +190,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_task_that_waits_shows_each_question_with_its_form() {
-        let task = json!(task(&asking(), 9, true));
+        let task = json!(task(&asking(), 9, Some(&files())));
         assert_eq!((&task["id"], &task["contextId"]), (&json!("j1"), &json!("talk")));
         assert_eq!(task["status"]["state"], "TASK_STATE_INPUT_REQUIRED");
         let parts = &task["status"]["message"]["parts"];
@@ -178,16 +202,31 @@ pub(super) mod tests {
 
     #[test]
     fn a_completed_task_has_its_result_as_an_artifact() {
-        let task = json!(task(&completed(), 9, true));
+        let task = json!(task(&completed(), 9, Some(&files())));
         assert_eq!(task["artifacts"][0]["parts"][0]["text"], "Done.");
         assert_eq!(task["artifacts"][0]["parts"][1]["data"], json!({"a": 1}));
         assert_eq!(task["status"]["message"], Value::Null);
     }
 
     #[test]
+    fn a_published_file_is_an_artifact_at_the_address_of_its_download() {
+        let artifacts = json!([
+            {"name": "a report.md", "media_type": "text/markdown", "bytes": 9, "step": "s", "tool": "t"},
+            {"name": "page", "url": "https://a.example/p", "step": "s", "tool": "t"},
+        ]);
+        let task = json!(task(&view(&json!({"artifacts": artifacts})), 9, Some(&files())));
+        let parts: Vec<_> = [0, 1].map(|n| task["artifacts"][n]["parts"][0].clone()).into();
+        let own = "https://jobs.example.com/v1/jobs/j1/files/a%20report.md";
+        let own = json!({"url": own, "filename": "a report.md", "mediaType": "text/markdown"});
+        let other = json!({"url": "https://a.example/p", "filename": "page"});
+        assert_eq!(parts, [own, other]);
+    }
+
+    #[test]
     fn a_failed_task_says_why() {
         let outcome = json!({"state": "failed", "reason": "step_failed", "message": "no"});
-        let task = json!(task(&view(&json!({"state": "failed", "outcome": outcome})), 9, true));
+        let task =
+            json!(task(&view(&json!({"state": "failed", "outcome": outcome})), 9, Some(&files())));
         assert_eq!(task["status"]["message"]["parts"][0]["text"], "no");
     }
 
@@ -201,7 +240,7 @@ pub(super) mod tests {
             "decision": "respond", "chosen": "Ann", "by": "bob",
             "asked": "2026-03-01T09:00:01Z", "ended": "2026-03-01T09:00:02Z",
         });
-        let history = task(&view(&json!({"past_questions": [past]})), messages, true).history;
+        let history = task(&view(&json!({"past_questions": [past]})), messages, None).history;
         assert_eq!(history.len(), left);
         if let Some(last) = history.last() {
             assert_eq!((last.role, &last.parts), (Role::User, &vec![Part::words("Ann")]));

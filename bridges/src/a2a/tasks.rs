@@ -54,7 +54,7 @@ impl A2aServer {
     /// `GetTask`.
     pub(super) async fn get_task(&self, request: OfTask) -> Result<Task, Refused> {
         let messages = messages(request.history_length)?;
-        Ok(task(&self.find(&request.id).await?, messages, true))
+        Ok(task(&self.find(&request.id).await?, messages, Some(&self.files())))
     }
 
     /// `ListTasks`, newest submission first.
@@ -102,10 +102,11 @@ impl A2aServer {
             async move { client.get(&id).await }
         });
         let read: Vec<_> = futures::stream::iter(read).buffered(READ_AT_ONCE).collect().await;
+        let files = has_artifacts.then(|| self.files());
         let mut tasks = Vec::new();
         for view in read {
             match view {
-                Ok(view) => tasks.push(task(&view, messages, has_artifacts)),
+                Ok(view) => tasks.push(task(&view, messages, files.as_ref())),
                 // It was purged meanwhile.
                 Err(failure) if failure.code == Code::NotFound => {}
                 Err(failure) => return Err(failure),
@@ -132,13 +133,13 @@ impl A2aServer {
             Err(failure) => return Err(failure.into()),
         }
         let view = self.client.get(&job).await?;
-        let updates = Updates::of_subscription(&view);
+        let updates = Updates::of_subscription(&view, self.files());
         let ended = self.settled(view, updates);
         let view = match tokio::time::timeout(CANCEL_WITHIN, ended).await {
             Ok(view) if view.as_ref().is_ok_and(|view| view.state.is_terminal()) => view?,
             Ok(_) | Err(_) => self.client.get(&job).await?,
         };
-        Ok(task(&view, usize::MAX, true))
+        Ok(task(&view, usize::MAX, Some(&self.files())))
     }
 }
 

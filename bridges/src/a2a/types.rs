@@ -80,7 +80,10 @@ pub(super) enum Role {
 pub(super) struct Part {
     #[serde(flatten)]
     content: Content,
-    media_type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    filename: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    media_type: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -88,15 +91,24 @@ pub(super) struct Part {
 enum Content {
     Text(String),
     Data(Value),
+    Url(String),
 }
 
 impl Part {
     pub(super) fn words(said: impl Into<String>) -> Self {
-        Self { content: Content::Text(said.into()), media_type: "text/plain" }
+        Self::of(Content::Text(said.into()), "text/plain")
     }
 
     pub(super) fn data(value: Value) -> Self {
-        Self { content: Content::Data(value), media_type: "application/json" }
+        Self::of(Content::Data(value), "application/json")
+    }
+
+    pub(super) fn file(url: String, name: String, media_type: Option<String>) -> Self {
+        Self { content: Content::Url(url), filename: Some(name), media_type }
+    }
+
+    fn of(content: Content, media_type: &str) -> Self {
+        Self { content, filename: None, media_type: Some(media_type.to_owned()) }
     }
 }
 

@@ -15,6 +15,7 @@ use proto::{
 use serde_json::{Map, Value, json};
 
 use super::{
+    card::FileUrls,
     task::{Ids, artifacts, status},
     types::{Part, Role, Status, Update},
 };
@@ -29,21 +30,22 @@ pub(super) struct Updates {
     state: JobState,
     /// The questions that the reader knows already.
     known: BTreeSet<Asked>,
+    files: FileUrls,
     has_ended: bool,
 }
 
 impl Updates {
     /// Creates the updates of a message. They end with a question that is not among these.
-    pub(super) fn of_message(view: &JobView, known: BTreeSet<Asked>) -> Self {
+    pub(super) fn of_message(view: &JobView, known: BTreeSet<Asked>, files: FileUrls) -> Self {
         let (ids, state) = (Ids::of(view), view.state);
-        let mut updates = Self { ids, state, known, has_ended: false };
+        let mut updates = Self { ids, state, known, files, has_ended: false };
         updates.has_ended = updates.ends_with(view);
         updates
     }
 
     /// Creates the updates of a subscription. They end with a question that is not in this view.
-    pub(super) fn of_subscription(view: &JobView) -> Self {
-        Self::of_message(view, keys(view))
+    pub(super) fn of_subscription(view: &JobView, files: FileUrls) -> Self {
+        Self::of_message(view, keys(view), files)
     }
 
     pub(super) fn has_ended(&self) -> bool {
@@ -80,7 +82,8 @@ impl Updates {
             | Happened::Plan(_)
             | Happened::Notice(_)
             | Happened::Turn(_)
-            | Happened::Node(_) => return Vec::new(),
+            | Happened::Node(_)
+            | Happened::Artifact(_) => return Vec::new(),
         }
         // The view that follows shows the question or the end.
         if self.has_ended || self.state.needs_person() || self.state.is_terminal() {
@@ -106,7 +109,7 @@ impl Updates {
             append: false,
             last_chunk: true,
         };
-        let mut updates: Vec<Update> = artifacts(view).into_iter().map(of).collect();
+        let mut updates: Vec<Update> = artifacts(view, &self.files).into_iter().map(of).collect();
         updates.push(self.update(status(view, &self.ids), Map::new()));
         updates
     }
@@ -131,7 +134,7 @@ mod tests {
     use rstest::rstest;
 
     use super::{
-        super::task::tests::{asking, completed, view},
+        super::task::tests::{asking, completed, files, view},
         *,
     };
 
@@ -152,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_stream_of_a_message_ends_with_a_question() {
-        let mut updates = Updates::of_message(&view(&json!({})), BTreeSet::new());
+        let mut updates = Updates::of_message(&view(&json!({})), BTreeSet::new(), files());
         assert_eq!(states(&updates.event(&state("working"))), ["TASK_STATE_WORKING"]);
         assert_eq!(updates.event(&state("input-required")), []);
         assert!(!updates.has_ended());
@@ -163,14 +166,14 @@ mod tests {
 
     #[test]
     fn a_view_from_before_its_answer_does_not_end_the_stream() {
-        let mut updates = Updates::of_message(&asking(), keys(&asking()));
+        let mut updates = Updates::of_message(&asking(), keys(&asking()), files());
         assert!(!updates.has_ended());
         assert_eq!(updates.view(&asking()), []);
     }
 
     #[test]
     fn the_result_comes_before_the_end() {
-        let mut updates = Updates::of_message(&view(&json!({})), BTreeSet::new());
+        let mut updates = Updates::of_message(&view(&json!({})), BTreeSet::new(), files());
         let answer = json!({"type": "message", "stream": "result", "text": "Done."});
         assert_eq!(updates.event(&event("4.1", &answer)), []);
         assert_eq!(updates.event(&state("completed")), []);
@@ -181,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_subscription_to_a_task_that_waits_goes_on_to_the_next_question() {
-        let mut updates = Updates::of_subscription(&asking());
+        let mut updates = Updates::of_subscription(&asking(), files());
         assert!(!updates.has_ended());
         assert_eq!(updates.view(&asking()), []);
         let next = json!({"id": "q2", "prompt": "When?", "kind": "question"});
@@ -194,14 +197,14 @@ mod tests {
     #[case::a_thought(json!({"type": "message", "stream": "thought", "text": "hm"}), json!({"stream": "thought"}))]
     #[case::a_step(json!({"type": "step", "phase": "started", "step": "s1", "label": "Look", "attempt": 1}), json!({"step": "s1", "phase": "started", "label": "Look"}))]
     fn progress_is_an_update_of_the_status(#[case] happened: Value, #[case] metadata: Value) {
-        let mut updates = Updates::of_message(&view(&json!({})), BTreeSet::new());
+        let mut updates = Updates::of_message(&view(&json!({})), BTreeSet::new(), files());
         let shown = json!(updates.event(&event("4.1", &happened)));
         assert_eq!(shown[0]["statusUpdate"]["metadata"], metadata);
     }
 
     #[test]
     fn a_repeated_message_of_a_task_that_has_ended_shows_only_the_task() {
-        assert!(Updates::of_message(&completed(), BTreeSet::new()).has_ended());
-        assert!(Updates::of_message(&asking(), BTreeSet::new()).has_ended());
+        assert!(Updates::of_message(&completed(), BTreeSet::new(), files()).has_ended());
+        assert!(Updates::of_message(&asking(), BTreeSet::new(), files()).has_ended());
     }
 }

@@ -200,5 +200,6 @@ pub fn called(work: &str) -> Called {
         outage: false,
         duration_ms: 1,
         cost: Default::default(),
+        files: Vec::new(),
     }
 }

@@ -55,6 +55,7 @@ impl Course {
             | Happened::Notice(_)
             | Happened::Turn(_)
             | Happened::Node(_)
+            | Happened::Artifact(_)
             | Happened::Job(_) => (None, Tone::Plain),
         };
         let line = words.map(|words| Line::new().add(tone, format!("▸ {words}")).render(style));
@@ -120,7 +121,7 @@ fn task(style: &Style, happened: &Happened) -> Vec<String> {
             }
         },
         Happened::Message(message) => message.stream == Stream::Thought,
-        Happened::Tool(_) | Happened::Notice(_) => true,
+        Happened::Tool(_) | Happened::Notice(_) | Happened::Artifact(_) => true,
         Happened::Error(error) => {
             error.work.is_some() && error.reason.as_deref() != Some(REASON_UNPARSEABLE)
         }

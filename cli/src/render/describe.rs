@@ -3,6 +3,7 @@
 use proto::{
     agent::{self, Agent, Policy},
     escape,
+    file::FileTold,
     job::Outcome,
     label::Labels,
     progress,
@@ -51,7 +52,8 @@ pub(crate) fn whole(style: &Style, view: &JobView, agent: Option<&Agent>) -> Str
             (Text::NoticesLabel, (Tone::Wait, notices(style, view))),
             (Text::RetriesLabel, (Tone::Wait, retries(style, view))),
             (Text::GoalLabel, plain(escape::text(&view.goal))),
-            (Text::FilesLabel, plain(files(view))),
+            (Text::FilesLabel, plain(files(view.files.iter()))),
+            (Text::ArtifactsLabel, plain(files(view.artifacts.iter().map(|it| &it.file)))),
             (Text::AgentLabel, plain(format!("{} ({})", view.agent, view.language.code()))),
             (Text::PoliciesLabel, plain(policies(agent))),
             (Text::LabelsLabel, plain(labels(&view.labels))),
@@ -150,8 +152,8 @@ pub(crate) fn labels(labels: &Labels) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-fn files(view: &JobView) -> String {
-    let each = view.files.iter().map(|file| escape::line(&file.to_string()).into_owned());
+fn files<'a>(files: impl Iterator<Item = &'a FileTold>) -> String {
+    let each = files.map(|file| escape::line(&file.to_string()).into_owned());
     each.collect::<Vec<_>>().join("; ")
 }
 

@@ -22,12 +22,15 @@ pub(crate) struct Listed {
     /// Address of the content, for a file that is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
-    /// Step that names the file; absent for a file of the submission.
+    /// Step that published or names the file; absent for a file of the submission.
     #[serde(skip_serializing_if = "Option::is_none")]
     step: Option<StepId>,
+    /// `true` for a file that a call published.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    published: bool,
 }
 
-/// Returns the files of the submission, then those that steps name.
+/// Returns the files of the submission, then the artifacts, then other names that steps give.
 pub(crate) fn listed(view: &JobView) -> Vec<Listed> {
     let own = view.files.iter().map(|file| Listed {
         name: file.name.to_string(),
@@ -35,18 +38,30 @@ pub(crate) fn listed(view: &JobView) -> Vec<Listed> {
         media_type: file.media_type.clone(),
         url: file.url.clone(),
         step: None,
+        published: false,
     });
+    let artifacts = view.artifacts.iter().map(|artifact| Listed {
+        name: artifact.file.name.to_string(),
+        bytes: artifact.file.bytes,
+        media_type: artifact.file.media_type.clone(),
+        url: artifact.file.url.clone(),
+        step: Some(artifact.step.clone()),
+        published: true,
+    });
+    let is_artifact =
+        |name: &&String| view.artifacts.iter().any(|it| it.file.name.as_str() == name.as_str());
     let steps = view.plan.iter().flat_map(|plan| &plan.steps);
     let named = steps.flat_map(|step| {
-        step.attachments.iter().map(|name| Listed {
+        step.attachments.iter().filter(|name| !is_artifact(name)).map(|name| Listed {
             name: name.clone(),
             bytes: None,
             media_type: None,
             url: None,
             step: Some(step.id.clone()),
+            published: false,
         })
     });
-    own.chain(named).collect()
+    own.chain(artifacts).chain(named).collect()
 }
 
 /// Renders the list.
@@ -59,6 +74,7 @@ fn row(style: &Style, file: &Listed) -> Vec<Piece> {
     let unknown = || "–".to_owned();
     let escaped = |text: &str| escape::line(text).into_owned();
     let from = match (&file.step, &file.url) {
+        (Some(step), _) if file.published => style.say(Text::FilePublished { step }),
         (Some(step), _) => style.say(Text::FileOfStep { step }),
         (None, Some(url)) => format!("{}: {}", style.say(Text::FileAddress), escaped(url)),
         (None, None) => style.say(Text::FileOfJob),

@@ -116,6 +116,7 @@ impl LiveText {
             | Happened::Notice(_)
             | Happened::Turn(_)
             | Happened::Node(_)
+            | Happened::Artifact(_)
             | Happened::Job(_) => false,
         }
     }

@@ -70,7 +70,11 @@ impl Spans {
             Happened::Interaction(interaction) => self.interacted(job, interaction, at),
             Happened::Usage(usage) => self.spent(usage, at),
             Happened::Error(error) => self.failed(error, at),
-            Happened::Message(_) | Happened::Plan(_) | Happened::Notice(_) | Happened::Node(_) => {}
+            Happened::Message(_)
+            | Happened::Plan(_)
+            | Happened::Notice(_)
+            | Happened::Node(_)
+            | Happened::Artifact(_) => {}
         }
     }
 

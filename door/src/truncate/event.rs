@@ -23,7 +23,7 @@ pub(super) fn shorten(happened: &mut Happened, chars: usize) {
             }
         },
         Happened::Interaction(interaction) => self::interaction(interaction, chars),
-        Happened::Usage(_) | Happened::Turn(_) => {}
+        Happened::Usage(_) | Happened::Turn(_) | Happened::Artifact(_) => {}
         Happened::Plan(plan) => self::plan(plan, chars),
         Happened::Step(step) => {
             cut(&mut step.label);

@@ -149,7 +149,9 @@ impl Run {
                 }
                 Vec::new()
             }
-            Happened::Notice(_) | Happened::Turn(_) | Happened::Node(_) => Vec::new(),
+            Happened::Notice(_) | Happened::Turn(_) | Happened::Node(_) | Happened::Artifact(_) => {
+                Vec::new()
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use futures::stream;
 use proto::{
     file::{FileName, FileTold},
     id::{JobId, StepId},
-    view::JobView,
+    view::{Artifact, JobView},
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -30,7 +30,8 @@ pub(super) async fn list(caller: Caller, Path(job): Path<String>) -> Answered {
     let job: JobId = named(&caller, &job)?;
     let view = caller.client.get(&job).await.map_err(|failure| caller.refused(failure))?;
     let steps = of_steps(&view);
-    Ok(Json(Files { files: view.files, steps }).into_response())
+    let JobView { files, artifacts, .. } = view;
+    Ok(Json(Files { files, artifacts, steps }).into_response())
 }
 
 /// The files of a job.
@@ -38,6 +39,8 @@ pub(super) async fn list(caller: Caller, Path(job): Path<String>) -> Answered {
 pub(super) struct Files {
     /// Those of the submission.
     files: Vec<FileTold>,
+    /// Those that calls published.
+    artifacts: Vec<Artifact>,
     /// Those that steps name.
     steps: Vec<OfStep>,
 }

@@ -109,7 +109,8 @@ impl Change {
             | Happened::Step(_)
             | Happened::Notice(_)
             | Happened::Turn(_)
-            | Happened::Node(_) => None,
+            | Happened::Node(_)
+            | Happened::Artifact(_) => None,
         }
     }
 }

@@ -78,6 +78,7 @@ fn called(work: &str, attempt: u32) -> Fact {
         outage: false,
         duration_ms: 1,
         cost: Default::default(),
+        files: Vec::new(),
     })
 }
 

@@ -15,6 +15,7 @@ use proto::{
     outline::Item,
     plan::{Action, Step},
     step::StepState,
+    view::Artifact,
     workflow::{Region, Visit, WorkKind},
 };
 
@@ -51,6 +52,12 @@ impl<'a> Look<'a> {
     /// Returns the newest edit of the graph that is in force.
     pub(super) fn newest_edit(&self) -> Option<&'a EditRequest> {
         self.open.graph.as_deref()?.newest_edit()
+    }
+
+    /// Returns the artifacts that the last record published.
+    pub(super) fn new_artifacts(&self) -> impl Iterator<Item = &'a Artifact> {
+        let seq = self.job.seq;
+        self.open.artifacts.all().filter(move |artifact| artifact.seq == Some(seq))
     }
 
     pub(super) fn goal(&self) -> &'a str {

@@ -127,6 +127,7 @@ impl Projection {
             self.noticed(known, after, &mut events);
             events.extend(turn(known).map(Happened::Turn));
             nodes::moved(known, after, &mut events);
+            events.extend(after.new_artifacts().cloned().map(Happened::Artifact));
         }
         events
     }
@@ -243,7 +244,8 @@ impl Projection {
         let Some(Out { step, tool: Some(tool) }) = self.out.get(&called.work).cloned() else {
             return;
         };
-        let Called { work, attempt, result, fault, outage: _, duration_ms, cost: _ } = called;
+        let Called { work, attempt, result, fault, outage: _, duration_ms, cost: _, files: _ } =
+            called;
         events.push(Happened::Tool(ToolEvent {
             work: work.clone(),
             attempt: *attempt,

@@ -6,7 +6,7 @@ use proto::{
     decision::ModelChoice,
     fact::Submitted,
     family::Offered,
-    file::{File, FileTold},
+    file::{File, FileName, FileTold},
     label::Labels,
     lang::Language,
     policy::PlanProtocol,
@@ -57,6 +57,11 @@ impl Brief {
     /// Returns the earlier exchanges of the conversation, which agents are told.
     pub(crate) fn earlier(&self) -> Vec<Exchange> {
         self.conversation.as_ref().map(|c| c.earlier.clone()).unwrap_or_default()
+    }
+
+    /// Returns `true` if the job came with a file of the name.
+    pub(crate) fn has_file(&self, name: &FileName) -> bool {
+        self.files.iter().any(|file| file.name == *name)
     }
 
     /// Returns the job's files in the form that agents are told.

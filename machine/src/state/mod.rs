@@ -1,6 +1,7 @@
 //! The state of a job after a prefix of its log.
 
 mod approvals;
+mod artifacts;
 mod brief;
 mod execution;
 mod family;
@@ -30,6 +31,7 @@ use proto::{
 pub use self::graph::EditRefusal;
 pub(super) use self::{
     approvals::Approvals,
+    artifacts::Artifacts,
     brief::Brief,
     execution::Execution,
     family::{ChildInstruction, Family},
@@ -148,6 +150,8 @@ pub(super) struct ActiveJob {
     pub(super) saw_outside_at: Option<Seq>,
     /// Approvals that count for later calls.
     pub(super) approvals: Approvals,
+    /// Files that calls published.
+    pub(super) artifacts: Artifacts,
     outcome: Option<Outcome>,
 }
 
@@ -307,6 +311,7 @@ impl ActiveJob {
             mark: None,
             saw_outside_at: None,
             approvals: Approvals::default(),
+            artifacts: Artifacts::default(),
             outcome: None,
         };
         open.mark = open.inherited_mark();

@@ -113,6 +113,7 @@ fn only_the_pool_of_a_call_shows_that_it_began(#[case] pool: &str, #[case] calls
         outage: false,
         duration_ms: 0,
         cost: Cost::default(),
+        files: Vec::new(),
     };
     for fact in [started(work("g0.r0.a"), Attempt::FIRST), Fact::Called(result)] {
         let mut h = History::of(paying("a"));

@@ -158,6 +158,7 @@ fn a_result_of_another_role_or_pool_is_ignored(#[case] forger: Source) {
         outage: false,
         duration_ms: 0,
         cost: Cost::default(),
+        files: Vec::new(),
     };
     p.fact_from(forger, Fact::Called(forged));
     p.expect(&[]);

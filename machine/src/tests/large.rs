@@ -102,6 +102,7 @@ fn answer(plan: &Plan, decision: &proto::decision::Decision) -> Option<Fact> {
             outage: false,
             duration_ms: 1,
             cost: Default::default(),
+            files: Vec::new(),
         })),
         proto::decision::Decision::Ask(ask) => {
             let answered = json!({"ask": ask.question.id, "decision": "approve", "by": "ann"});

@@ -34,6 +34,7 @@ mod outputs;
 mod planning;
 mod play;
 mod policies;
+mod publishing;
 mod questions;
 mod remembering;
 mod replanning;

@@ -330,6 +330,7 @@ impl Play {
             outage: false,
             duration_ms: 1,
             cost,
+            files: Vec::new(),
         }));
     }
 
@@ -358,6 +359,7 @@ impl Play {
             outage: true,
             duration_ms: 1,
             cost: Cost::default(),
+            files: Vec::new(),
         };
         self.fact(Fact::Called(called));
     }
@@ -455,7 +457,7 @@ impl Play {
     }
 
     /// Returns the last attempt of a unit of work.
-    fn attempt_of(&self, work: &WorkId) -> Attempt {
+    pub(super) fn attempt_of(&self, work: &WorkId) -> Attempt {
         let sent = self.log.iter().rev().find_map(|(_, _, record)| match record.as_ref().ok()? {
             Known::Decision(decision) => match decision.as_ref() {
                 Decision::Plan(w) if w.work == *work => Some(w.attempt),

@@ -26,6 +26,7 @@ use crate::{
     point::Point,
     step::StepState,
     tool::Fault,
+    view::Artifact,
     workflow::GraphChanges,
 };
 
@@ -77,6 +78,8 @@ pub enum Happened {
     Turn(TurnEvent),
     /// A path of a workflow entered a node, ended a visit, or took a way on.
     Node(NodeEvent),
+    /// A call published a file.
+    Artifact(Artifact),
 }
 
 impl Happened {

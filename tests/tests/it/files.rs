@@ -7,8 +7,11 @@ use callboard_tests::{
 use client::Client;
 use proto::{
     door::{AgentChoice, Submit},
+    error::Code,
+    file::FileName,
     id::{AgentName, JobId},
-    job::JobState,
+    job::{JobState, Outcome},
+    limits::FILE_BYTES_MAX,
 };
 use serde_json::{Value, json};
 
@@ -67,4 +70,74 @@ async fn a_plan_looks_at_the_files_of_its_workspace_and_changes_them() {
     assert_eq!(text("src/main.rs"), "fn main() { old(); }\n");
     assert_eq!(text("jobs/files/src/main.rs"), "fn main() { new(); }\n");
     assert!(!company.workspace().join("jobs/files/notes/final.md").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_published_file_stays_as_it_was_and_can_be_saved() {
+    let company = Company::start("else: { text: unused }").await;
+    std::fs::create_dir_all(company.workspace()).unwrap();
+    // Two pieces in the object store.
+    let large = "line\n".repeat(150_000);
+    std::fs::write(company.workspace().join("table.csv"), &large).unwrap();
+    let _process = company.serve("all", "all");
+    let client = Client::new(&connect(&company).await);
+    for tool in ["write_file", "publish_file"] {
+        wait_for_tool(&client, tool).await;
+    }
+    let job = JobId::new("report").unwrap();
+    let steps = [
+        ("write", "write_file", json!({"path": "out/report.md", "content": "# Found\n"})),
+        ("publish", "publish_file", json!({"path": "out/report.md"})),
+        ("table", "publish_file", json!({"path": "table.csv", "name": "all rows.csv"})),
+        ("change", "write_file", json!({"path": "out/report.md", "content": "gone"})),
+    ];
+    client.submit(plan(&job, &steps)).await.unwrap();
+    let view = until(&client, &job, JobState::Completed).await;
+    let told: Vec<_> = view.artifacts.iter().map(|it| it.file.to_string()).collect();
+    assert_eq!(
+        told,
+        ["report.md (text/markdown, 8 bytes)", "all rows.csv (text/csv, 750000 bytes)"]
+    );
+    let saved = async |name: &str| client.download(&job, &FileName::new(name).unwrap()).await;
+    assert_eq!(saved("report.md").await.unwrap(), b"# Found\n");
+    assert_eq!(saved("all rows.csv").await.unwrap(), large.as_bytes());
+    assert_eq!(saved("other.md").await.unwrap_err().code, Code::NotFound);
+
+    let run = |arguments: &[&str]| {
+        let output = company.command().args(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(run(&["jobs", "files", "report"]).contains("published by step publish"));
+    assert_eq!(run(&["jobs", "files", "report", "report.md", "--save-as", "-"]), "# Found\n");
+    // A fork has the files of its source from its first record on.
+    let at = view.artifacts[1].seq.unwrap().to_string();
+    run(&["jobs", "fork", "report", "--at", &at, "--id", "again"]);
+    let again = until(&client, &JobId::new("again").unwrap(), JobState::Completed).await;
+    assert_eq!(again.artifacts.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_cannot_be_published_is_an_answer() {
+    let company = Company::start("else: { text: unused }").await;
+    std::fs::create_dir_all(company.workspace()).unwrap();
+    let file = std::fs::File::create(company.workspace().join("huge.bin")).unwrap();
+    file.set_len(FILE_BYTES_MAX + 1).unwrap();
+    let _process = company.serve("all", "all");
+    let client = Client::new(&connect(&company).await);
+    wait_for_tool(&client, "publish_file").await;
+    for (id, args, why) in [
+        ("missing", json!({"path": "nothing.md"}), "nothing.md"),
+        ("outside", json!({"path": "../secret"}), "../secret"),
+        ("huge", json!({"path": "huge.bin"}), "huge.bin"),
+        ("name", json!({"path": "huge.bin", "name": "a/b"}), "a/b"),
+    ] {
+        let job = JobId::new(id).unwrap();
+        let submit = plan(&job, &[("publish", "publish_file", args)]);
+        client.submit(submit).await.unwrap();
+        let view = until(&client, &job, JobState::Failed).await;
+        assert_eq!(view.artifacts, []);
+        let Some(Outcome::Failed { message, .. }) = view.outcome else { panic!("not failed") };
+        assert!(message.contains(why), "{id}: {message}");
+    }
 }

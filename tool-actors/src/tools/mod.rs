@@ -13,6 +13,7 @@ mod list_files;
 mod list_tasks;
 mod model;
 mod move_file;
+mod publish_file;
 mod read_attachment;
 mod read_file;
 mod run;
@@ -37,9 +38,9 @@ pub use self::{
     close_task::CloseTask, create_task::CreateTask, delete_file::DeleteFile, echo::Echo,
     edit_file::EditFile, find_files::FindFiles, http_get::HttpGet, http_post::HttpPost,
     list_files::ListFiles, list_tasks::ListTasks, model::AskModel, move_file::MoveFile,
-    read_attachment::ReadAttachment, read_file::ReadFile, run::Run, search_files::SearchFiles,
-    slash::SlashTool, sleep::Sleep, stop::Stop, update_task::UpdateTask, web_search::WebSearch,
-    write_file::WriteFile,
+    publish_file::PublishFile, read_attachment::ReadAttachment, read_file::ReadFile, run::Run,
+    search_files::SearchFiles, slash::SlashTool, sleep::Sleep, stop::Stop, update_task::UpdateTask,
+    web_search::WebSearch, write_file::WriteFile,
 };
 use tokio_util::sync::CancellationToken;
 

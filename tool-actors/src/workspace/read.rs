@@ -11,6 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{FileError, Workspace, error::Text, plain_file};
 
+/// Bytes that are read between two looks at a cancellation.
+const PIECE: u64 = 1024 * 1024;
+
 /// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
@@ -87,6 +90,33 @@ impl Workspace {
         let truncated = bytes.len() > max;
         bytes.truncate(max);
         Ok(Content { bytes, size, truncated })
+    }
+
+    /// Reads a file of at most `max` bytes whole.
+    ///
+    /// # Errors
+    /// If the file is larger, is missing or not regular, its path leaves the workspace, or the operation
+    /// was cancelled.
+    pub fn read_whole(
+        &self,
+        path: &str,
+        max: u64,
+        canceled: &CancellationToken,
+    ) -> Result<Vec<u8>, FileError> {
+        let (mut file, _) = self.regular(path)?;
+        let mut bytes = Vec::new();
+        loop {
+            if canceled.is_cancelled() {
+                return Err(FileError::Canceled);
+            }
+            let piece = file.by_ref().take(PIECE).read_to_end(&mut bytes);
+            if piece.map_err(|error| FileError::io(path, &error))? == 0 {
+                return Ok(bytes);
+            }
+            if bytes.len() as u64 > max {
+                return Err(FileError::TooLarge { path: path.to_owned(), max });
+            }
+        }
     }
 
     /// Opens a regular file, and returns it with its size in bytes.

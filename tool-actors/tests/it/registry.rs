@@ -62,6 +62,7 @@ async fn the_built_in_tools_are_announced_and_answer() {
             "list_tasks",
             "model",
             "move_file",
+            "publish_file",
             "read_attachment",
             "read_file",
             "schedule",

@@ -175,6 +175,7 @@ fn messages(job: &JobScreen, room: usize) -> Vec<Line> {
         | Happened::Job(_)
         | Happened::Turn(_)
         | Happened::Node(_)
+        | Happened::Artifact(_)
         | Happened::Notice(_) => None,
     });
     let last: Vec<_> = messages.collect();

@@ -13,6 +13,7 @@ use proto::{
     lang::Words,
     point::Point,
     step::StepState,
+    view::Artifact,
     workflow::{EdgeKind, Place},
 };
 use serde_json::Value;
@@ -45,6 +46,7 @@ pub fn rows(style: &Style, happened: &Happened) -> Vec<Line> {
         Happened::Job(job) => vec![self::job(job)],
         Happened::Notice(notice) => vec![self::notice(notice)],
         Happened::Node(node) => self::node(style, node).into_iter().collect(),
+        Happened::Artifact(artifact) => vec![self::artifact(style, artifact)],
         // Its end follows as a line.
         Happened::Turn(_) => Vec::new(),
     }
@@ -121,6 +123,15 @@ fn tool(style: &Style, event: &ToolEvent) -> Line {
             head(mark, tone).add(Tone::Dim, format!(" {}", words(&said)))
         }
     }
+}
+
+fn artifact(style: &Style, artifact: &Artifact) -> Line {
+    let told = escape::line(&artifact.file.to_string()).into_owned();
+    let published = style.say(Text::Published { file: &told });
+    Line::new()
+        .add(Tone::Good, "  ⇩ ".to_owned())
+        .add(Tone::Dim, format!("{} ", artifact.step))
+        .add(Tone::Plain, published)
 }
 
 fn interaction(style: &Style, event: &InteractionEvent) -> Line {

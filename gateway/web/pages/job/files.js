@@ -1,4 +1,4 @@
-// The files of a job: those of the submission can be saved, and each step names those of its result.
+// The files of a job: those of the submission and those that calls published can be saved, and each step names those of its result.
 
 import { html, nothing } from '../../lit.js';
 import { api } from '../../api.js';
@@ -49,15 +49,20 @@ export function fileView(job, name, file) {
   return html`<span class="chip file">${icon('file-text')}${url ? html`<a href=${url.href} target="_blank" rel="noopener noreferrer" title=${url.href}>${plain(file ? name : url.host + url.pathname)}</a>` : plain(name)}</span>`;
 }
 
+/** The file that a name stands for, if there is one. @param {any} view @param {string} name */
+const named = (view, name) => [...(view.files ?? []), ...(view.artifacts ?? [])].find((/** @type {any} */ file) => file.name === name);
+
 /** What a step names. @param {string} job @param {any} view @param {string[] | undefined} names */
-export const attachments = (job, view, names) => (names?.length ? html`<p class="line wrap tight">${names.map((name) => fileView(job, name, view.files?.find((/** @type {any} */ file) => file.name === name)))}</p>` : nothing);
+export const attachments = (job, view, names) => (names?.length ? html`<p class="line wrap tight">${names.map((name) => fileView(job, name, named(view, name)))}</p>` : nothing);
 
 /** All files of a job. @param {string} job @param {any} view @param {any[]} steps */
 export function filesView(job, view, steps) {
   const files = view.files ?? [];
-  const named = steps.filter((step) => step.attachments?.length);
-  if (!files.length && !named.length) return nothing;
+  const artifacts = view.artifacts ?? [];
+  const naming = steps.filter((step) => step.attachments?.length);
+  if (!files.length && !artifacts.length && !naming.length) return nothing;
   return html`<section class="card files-of" aria-label=${t('files')}><h2>${t('files')}</h2><dl class="pairs">
     ${files.length ? html`<dt>${t('files_given')}</dt><dd class="line wrap tight">${files.map((/** @type {any} */ file) => fileView(job, file.name, file))}</dd>` : nothing}
-    ${named.map((step) => html`<dt><button class="link" @click=${() => select({ step: step.id })}>${plain(step.title || step.description)}</button></dt><dd>${attachments(job, view, step.attachments)}</dd>`)}</dl></section>`;
+    ${artifacts.length ? html`<dt>${t('files_published')}</dt><dd class="line wrap tight">${artifacts.map((/** @type {any} */ file) => fileView(job, file.name, file))}</dd>` : nothing}
+    ${naming.map((step) => html`<dt><button class="link" @click=${() => select({ step: step.id })}>${plain(step.title || step.description)}</button></dt><dd>${attachments(job, view, step.attachments)}</dd>`)}</dl></section>`;
 }

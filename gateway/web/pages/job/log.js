@@ -6,7 +6,7 @@ import { emit } from '../../state/bus.js';
 import { recordOf } from '../../state/fold.js';
 import { route, select } from '../../router.js';
 import { t } from '../../settings.js';
-import { clock, json, ms } from '../../format.js';
+import { clock, json, ms, size } from '../../format.js';
 import { compact, elements, indent, rawAt } from '../../rawjson.js';
 import { workWords } from '../../parts/why.js';
 import { copyButton, errorBox, icon, plain, segments } from '../../parts/ui.js';
@@ -35,6 +35,8 @@ export function eventWords(e, fold) {
       return t(e.attempt > 1 ? 'turn_asked_again' : 'turn_asked', { work: workWords(e.work, (id) => fold.steps.get(id)?.title), n: e.attempt });
     case 'usage':
       return t('turn_tokens', { work: e.tool ?? workWords(e.work, (id) => fold.steps.get(id)?.title), tokens: t('tokens_in_out', { in: e.spent?.input_tokens ?? 0, out: e.spent?.output_tokens ?? 0 }) });
+    case 'artifact':
+      return t('artifact_published', { name: e.name, size: size(e.bytes ?? 0) });
     case 'error':
     case 'notice':
       return e.message ?? '';

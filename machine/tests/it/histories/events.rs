@@ -84,6 +84,7 @@ fn the_first_event_about_the_job_has_its_goal_and_only_that_one() {
             | Happened::Notice(_)
             | Happened::Turn(_)
             | Happened::Node(_)
+            | Happened::Artifact(_)
             | Happened::Error(_) => None,
         };
         begins_otherwise += usize::from(events.first().is_some_and(|e| about_job(e).is_none()));
@@ -152,6 +153,7 @@ fn events_tell_a_story_without_gaps() {
                 | Happened::Notice(_)
                 | Happened::Turn(_)
                 | Happened::Node(_)
+                | Happened::Artifact(_)
                 | Happened::Plan(_)
                 | Happened::Job(_) => {}
             }

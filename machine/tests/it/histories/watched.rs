@@ -73,6 +73,7 @@ fn what_an_agent_says_in_a_turn_is_told_once() {
                 | Happened::Notice(_)
                 | Happened::Turn(_)
                 | Happened::Node(_)
+                | Happened::Artifact(_)
                 | Happened::Plan(_)
                 | Happened::Job(_) => {}
             }

@@ -283,6 +283,7 @@ pub(super) fn result(call: &CallWork) -> Fact {
         outage: false,
         duration_ms: 0,
         cost: Default::default(),
+        files: Vec::new(),
     })
 }
 

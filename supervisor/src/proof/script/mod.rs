@@ -235,6 +235,7 @@ impl Script {
             outage: false,
             duration_ms: 1,
             cost: Default::default(),
+            files: Vec::new(),
         })
     }
 }

@@ -39,6 +39,7 @@ pub(crate) fn context(key: &str, language: Language) -> CallContext {
         canceled: CancellationToken::new(),
         meter: Meter::default(),
         files: crate::JobFiles::default(),
+        artifacts: crate::tool::Artifacts::default(),
     }
 }
 
