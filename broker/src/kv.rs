@@ -36,7 +36,8 @@ pub enum Bucket {
     Links,
     /// MCP servers and tools that a person trusts, by the server's name.
     Mcp,
-    /// Workflows stored while the installation runs, by name, as YAML.
+    /// Workflows stored while the installation runs, by name, as YAML, and their versions, by
+    /// `<name>.<version>`.
     Workflows,
 }
 

@@ -30,7 +30,7 @@ use proto::{
     },
     error::{Code, Failure},
     file::FileName,
-    id::{AgentName, JobId},
+    id::{AgentName, JobId, Seq},
     limits,
     point::Point,
     refusal::Text,
@@ -154,22 +154,38 @@ impl Client {
         self.send::<Upload>(piece).await
     }
 
-    /// Returns the content of a file that came with a job: at most
+    /// Returns the content of a file that came with a job or that its calls published: at most
     /// [`limits::FILE_BYTES_MAX`] bytes.
     ///
     /// # Errors
-    /// Returns the server's refusal or the transport's error.
+    /// Returns the server's refusal or the transport's error, and `stale` if another file of the name is
+    /// published meanwhile.
     pub async fn download(&self, job: &JobId, name: &FileName) -> Result<Vec<u8>, Failure> {
-        let mut content = Vec::new();
-        let mut piece = 0;
-        loop {
-            let got = self.download_piece(job, name, piece).await?;
-            content.extend(got.data.0);
-            piece += 1;
-            if piece >= got.pieces {
-                return Ok(content);
-            }
+        let first = self.download_piece(job, name, 0).await?;
+        let mut content = first.data.0;
+        for piece in 1..first.pieces {
+            content.extend(self.download_rest(job, name, piece, first.seq).await?.data.0);
         }
+        Ok(content)
+    }
+
+    /// Returns one piece of a file of which another piece was published at this position.
+    ///
+    /// # Errors
+    /// Returns the server's refusal or the transport's error, and `stale` if another file of the name was
+    /// published meanwhile.
+    pub async fn download_rest(
+        &self,
+        job: &JobId,
+        name: &FileName,
+        piece: u32,
+        seq: Option<Seq>,
+    ) -> Result<Downloaded, Failure> {
+        let got = self.download_piece(job, name, piece).await?;
+        if got.seq == seq {
+            return Ok(got);
+        }
+        Err(Failure::of(Code::Stale, Text::FileReplaced { name }).at("name"))
     }
 
     /// Returns one piece of a file, numbered from 0.

@@ -29,6 +29,11 @@ pub(crate) trait Kept: Send + 'static {
     /// The bucket.
     const BUCKET: Bucket;
 
+    /// Returns `true` for a key whose value is not kept in memory.
+    fn passes_over(_key: &str) -> bool {
+        false
+    }
+
     /// Replaces all values of the bucket. There is one change for each key, never
     /// [`Change::CaughtUp`].
     fn fill(&mut self, present: Vec<Change>);
@@ -74,7 +79,7 @@ impl<T: Kept> Followed<T> {
     /// Returns an error if the bucket cannot be read at first. Later failures lead to a new read.
     pub(crate) async fn open(broker: &Broker, mut kept: T) -> Result<Self, KvError> {
         let mut changes = broker.kv.watch(T::BUCKET).await?;
-        kept.fill(until_caught_up(&mut changes).await?);
+        kept.fill(until_caught_up::<T>(&mut changes).await?);
         let shared = Arc::new(Mutex::new(kept));
         let followed = Self { shared: Arc::clone(&shared), _task: None };
         let broker = broker.clone();
@@ -96,7 +101,7 @@ impl<T: Kept> Followed<T> {
         loop {
             tokio::time::sleep(REOPEN).await;
             let opened = match broker.kv.watch(T::BUCKET).await {
-                Ok(mut changes) => match until_caught_up(&mut changes).await {
+                Ok(mut changes) => match until_caught_up::<T>(&mut changes).await {
                     Ok(present) => {
                         self.change(|kept| kept.fill(present));
                         return changes;
@@ -113,8 +118,8 @@ impl<T: Kept> Followed<T> {
 
 type Changes = BoxStream<'static, Result<Change, KvError>>;
 
-/// Returns the last change of every key that was present when the watch began.
-async fn until_caught_up(changes: &mut Changes) -> Result<Vec<Change>, KvError> {
+/// Returns the last change of every key that was present when the watch began and is kept.
+async fn until_caught_up<T: Kept>(changes: &mut Changes) -> Result<Vec<Change>, KvError> {
     let mut present: BTreeMap<String, Change> = BTreeMap::new();
     loop {
         let (key, change) = match changes.next().await {
@@ -123,6 +128,7 @@ async fn until_caught_up(changes: &mut Changes) -> Result<Vec<Change>, KvError> 
                 present.remove(&key);
                 continue;
             }
+            Some(Ok(Change::Put(put))) if T::passes_over(&put.key) => continue,
             Some(Ok(Change::Put(put))) => (put.key.clone(), Change::Put(put)),
             Some(Ok(Change::Foreign(key))) => (key.clone(), Change::Foreign(key)),
             Some(Err(error)) => return Err(error),

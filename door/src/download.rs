@@ -5,7 +5,7 @@ use proto::{
     door::{Data, Download, Downloaded},
     error::{Code, Failure},
     file::{Content, File, FileName},
-    id::JobId,
+    id::{JobId, Seq},
     refusal::Text,
 };
 use runtime::service::{Answers, Asked};
@@ -20,8 +20,8 @@ impl Answers<Download> for Door {
         let submitted = first.submission().ok_or_else(|| {
             Failure::of(Code::Poisoned, Text::TakenUnreadable { job: &job, record: &first.seq })
         })?;
-        let file = match submitted.files.into_iter().find(|file| file.name == name) {
-            Some(file) => file,
+        let (file, seq) = match submitted.files.into_iter().find(|file| file.name == name) {
+            Some(file) => (file, None),
             None => self.artifact(&job, &name).await?,
         };
         let bytes = file.bytes().unwrap_or_default();
@@ -49,16 +49,20 @@ impl Answers<Download> for Door {
                 return Err(Failure::about(Code::InvalidRequest, "piece", why));
             }
         };
-        Ok(Downloaded { name, media_type, bytes, pieces: count, data: Data(data) })
+        Ok(Downloaded { name, media_type, bytes, pieces: count, seq, data: Data(data) })
     }
 }
 
 impl Door {
-    /// Returns an artifact of a job.
-    async fn artifact(&self, job: &JobId, name: &FileName) -> Result<File, Failure> {
+    /// Returns an artifact of a job, with the position of the result that published it.
+    async fn artifact(&self, job: &JobId, name: &FileName) -> Result<(File, Option<Seq>), Failure> {
         let no_file = || Failure::about(Code::NotFound, "name", Text::NoFile { name });
         match self.observer.folds.job(&*self.broker.log, job).await? {
-            Found::Folded(folded) => folded.job.artifact(name).ok_or_else(no_file),
+            Found::Folded(folded) => {
+                let mut artifacts = folded.job.artifact_files();
+                let found = artifacts.find(|(_, file)| file.name == *name);
+                found.map(|(told, file)| (file, told.seq)).ok_or_else(no_file)
+            }
             Found::Broken(failure) => Err(failure),
             Found::Missing => Err(fold::missing(job)),
         }

@@ -12,7 +12,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use proto::{
     door::{FileSource, SubmitFile, Upload, Uploaded},
     error::{Code, Failure},
-    file::{Content, File, Piece},
+    file::{self, Content, File, Piece},
     limits,
     refusal::Text,
 };
@@ -58,7 +58,7 @@ pub(super) fn check(files: &[SubmitFile]) -> Result<(), Failure> {
             return Err(Failure::about(Code::InvalidRequest, &field("name"), why));
         }
         let media_type = file.media_type.as_deref();
-        if media_type.is_some_and(|named| !is_media_type(named)) {
+        if media_type.is_some_and(|named| !file::is_media_type(named)) {
             let (field, why) = (field("media_type"), Text::MediaType);
             return Err(Failure::about(Code::InvalidRequest, &field, why));
         }
@@ -75,15 +75,6 @@ pub(super) fn check(files: &[SubmitFile]) -> Result<(), Failure> {
         return Err(Failure::about(Code::TooLarge, "files", why));
     }
     Ok(())
-}
-
-fn is_media_type(named: &str) -> bool {
-    let plain = |part: &str| {
-        let allowed = |b: u8| b.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&b);
-        !part.is_empty() && part.bytes().all(allowed)
-    };
-    named.len() <= limits::MEDIA_TYPE_BYTES_MAX
-        && named.split_once('/').is_some_and(|(kind, of)| plain(kind) && plain(of))
 }
 
 /// Returns the claimed size of a file's content; 0 for a URL.
@@ -158,6 +149,28 @@ pub(super) async fn renew(files: &[File], objects: &dyn Objects) -> Result<(), F
         }
     }
     Ok(())
+}
+
+/// Refreshes the artifacts of a fork's source. A piece that is missing is passed over: the fork needs
+/// artifacts no more than its source does.
+///
+/// # Errors
+/// Returns an error if the object store fails.
+pub(super) async fn renew_present(files: &[File], objects: &dyn Objects) -> Result<(), Failure> {
+    let pieces = files.iter().flat_map(|file| match &file.content {
+        Content::Pieces(pieces) => pieces.as_slice(),
+        Content::Url(_) => &[],
+    });
+    let renewed: Vec<_> = pieces
+        .map(async |piece| match objects.get(&piece.sha256).await {
+            Ok(bytes) => put(objects, bytes).await.map(drop),
+            Err(ObjectError::Missing(_)) => Ok(()),
+            Err(error @ (ObjectError::Unavailable(_) | ObjectError::Full(_))) => {
+                Err(LogError::from(error).into())
+            }
+        })
+        .collect();
+    stream::iter(renewed).buffered(PIECES_AT_ONCE).try_collect().await
 }
 
 /// Checks that every piece exists, several at a time.

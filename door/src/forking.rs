@@ -1,13 +1,11 @@
 //! The submission of a fork: the part of the source's log that it carries along.
 
-use std::collections::BTreeMap;
-
 use broker::log::Reader;
 use proto::{
     entry::Entry,
     error::{Code, Failure},
     fact::{Fact, Submitted},
-    file::{File, FileName},
+    file::File,
     fork::{DEPTH_MAX, Forked, ForkedRecord},
     id::{JobId, Seq},
     limits,
@@ -25,6 +23,14 @@ pub(super) struct Along {
     pub(super) seq: Seq,
     first: Submitted,
     records: Vec<ForkedRecord>,
+    artifacts: Vec<File>,
+}
+
+/// The submission of a fork.
+pub(super) struct NewFork {
+    pub(super) submitted: Submitted,
+    /// Artifacts of the source at that point.
+    pub(super) artifacts: Vec<File>,
 }
 
 /// Returns what a fork takes along from the log of its source.
@@ -37,7 +43,7 @@ pub(super) async fn along(
     entries: &[Entry],
 ) -> Result<Along, Failure> {
     let found = fold::apart(&fork.job, || point(&fork.job, fork, entries))?;
-    let (seq, below) = found.map_err(|refused| *refused)?;
+    let Found { seq, below, artifacts } = found.map_err(|refused| *refused)?;
     descendants::check(log, below, "fork.at").await?;
     let until = entries.partition_point(|entry| entry.seq <= seq);
     let (along, _) = entries.split_at(until);
@@ -59,7 +65,7 @@ pub(super) async fn along(
         let why = Text::ForkTooLarge { job, bytes: &bytes, max };
         return Err(Failure::about(Code::TooLarge, "fork.job", why));
     }
-    Ok(Along { seq, first, records })
+    Ok(Along { seq, first, records, artifacts })
 }
 
 /// Reads the log of a fork's source.
@@ -80,9 +86,9 @@ pub(super) async fn submission(
     log: &dyn Reader,
     fork: &Fork,
     own: Submitted,
-) -> Result<Submitted, Failure> {
+) -> Result<NewFork, Failure> {
     let entries = source(log, fork).await?;
-    let Along { seq, first, records } = along(log, fork, &entries).await?;
+    let Along { seq, first, records, artifacts } = along(log, fork, &entries).await?;
     let forked = Forked { job: fork.job.clone(), seq, records };
     let Submitted {
         goal,
@@ -97,7 +103,7 @@ pub(super) async fn submission(
         ..
     } = first;
     let Submitted { digest, by, .. } = own;
-    Ok(Submitted {
+    let submitted = Submitted {
         goal,
         agent,
         language,
@@ -113,32 +119,25 @@ pub(super) async fn submission(
         files,
         labels,
         rules,
-    })
+    };
+    Ok(NewFork { submitted, artifacts })
 }
 
-/// Returns the position of the point, and the children that would repeat their work; none if the
-/// request allows repeats.
-fn point(job: &JobId, fork: &Fork, entries: &[Entry]) -> Result<(Seq, Vec<JobId>), Box<Failure>> {
+/// The point of a fork, the children that would repeat their work (none if the request allows repeats),
+/// and the artifacts at that point.
+struct Found {
+    seq: Seq,
+    below: Vec<JobId>,
+    artifacts: Vec<File>,
+}
+
+fn point(job: &JobId, fork: &Fork, entries: &[Entry]) -> Result<Found, Box<Failure>> {
     let past = Past::of(job, entries);
     let at = fork.at.clone().unwrap_or(Point::Seq(past.last()));
     let seq = past.seq_of(&at, "fork.at")?;
     let below = past.check(seq, fork.again, "fork.at")?;
-    Ok((seq, below))
-}
-
-/// Returns the files that a fork refers to: those of its source's submission, and the newest of each name
-/// that calls of the source published.
-pub(super) fn files(submitted: &Submitted) -> Vec<File> {
-    let along = submitted.forked.iter().flat_map(|forked| &forked.records);
-    let mut published: BTreeMap<FileName, File> = BTreeMap::new();
-    for record in along {
-        let Ok(Ok(Known::Fact(fact))) = record.record().map(|record| record.known()) else {
-            continue;
-        };
-        let Fact::Called(called) = *fact else { continue };
-        published.extend(called.files.into_iter().map(|file| (file.name.clone(), file)));
-    }
-    submitted.files.iter().cloned().chain(published.into_values()).collect()
+    let artifacts = past.job_at(seq).artifact_files().map(|(_, file)| file).collect();
+    Ok(Found { seq, below, artifacts })
 }
 
 /// Returns the number of forks between the job and the first log.

@@ -9,6 +9,7 @@ use proto::{
     error::{Code, Failure},
     fact::{Fact, Submitted},
     id::{JobId, Seq},
+    point::Fork,
     refusal::{Text, Warnings},
 };
 use runtime::service::{Answers, Asked};
@@ -17,7 +18,9 @@ use uuid::Uuid;
 use super::{
     Door,
     admit::{self, Given},
-    conversation, direct, files, forking, output, planned, presets, secrets, workflow,
+    conversation, direct, files,
+    forking::{self, NewFork},
+    output, planned, presets, secrets, workflow,
 };
 
 impl Answers<door::Submit> for Door {
@@ -72,9 +75,7 @@ impl Answers<door::Submit> for Door {
             if let Some(first) = there.first() {
                 return self.attached(job, first, &admitted.submitted.digest);
             }
-            admitted.submitted =
-                forking::submission(&*self.broker.log, fork, admitted.submitted).await?;
-            files::renew(&forking::files(&admitted.submitted), &*self.broker.objects).await?;
+            admitted.submitted = self.forked(fork, admitted.submitted).await?;
         }
         if secrets::looks_like_one(&admitted.submitted.goal) {
             tracing::warn!(%job, "the goal seems to contain a secret; it is stored unchanged");
@@ -108,6 +109,15 @@ impl Answers<door::Submit> for Door {
 }
 
 impl Door {
+    /// Returns the submission of a fork, and refreshes what it takes along.
+    async fn forked(&self, fork: &Fork, own: Submitted) -> Result<Submitted, Failure> {
+        let NewFork { submitted, artifacts } =
+            forking::submission(&*self.broker.log, fork, own).await?;
+        files::renew(&submitted.files, &*self.broker.objects).await?;
+        files::renew_present(&artifacts, &*self.broker.objects).await?;
+        Ok(submitted)
+    }
+
     /// Returns the reply to a repeated submission.
     fn attached(
         &self,

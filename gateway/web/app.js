@@ -2,7 +2,7 @@
 
 import { html, nothing, render } from './lit.js';
 import { net } from './api.js';
-import { emit, onChange } from './state/bus.js';
+import { emit, onChange, rests } from './state/bus.js';
 import { cached } from './state/cache.js';
 import { feedWhile, followVisibility } from './state/feed.js';
 import { may, mayShow } from './state/rights.js';
@@ -189,7 +189,7 @@ document.addEventListener('visibilitychange', () => {
   if (!document.hidden) emit();
 });
 setInterval(() => {
-  if (document.hidden) return;
+  if (document.hidden || rests()) return;
   page?.tick?.();
   emit();
 }, 1000);

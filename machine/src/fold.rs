@@ -319,8 +319,8 @@ impl ActiveJob {
         let Some((tool, untrusted, step)) = answered else { return Counted::No };
         if called.result.success && called.fault.is_none() {
             // A name stands for one file of the job.
-            let is_free = |file: &&File| !self.brief.has_file(&file.name);
-            let files = called.files.iter().filter(is_free);
+            let counts = |file: &&File| file.may_be_artifact() && !self.brief.has_file(&file.name);
+            let files = called.files.iter().take(limits::ARTIFACTS_OF_CALL_MAX).filter(counts);
             files.for_each(|file| self.artifacts.add(file, &step, &tool, at));
         }
         if untrusted {

@@ -2,14 +2,14 @@
 
 use proto::{
     agent::{ReplanApply, ReplanWhen},
-    file::{File, FileName},
+    file::File,
     headline,
     job::{JobState, Outcome, SubStatus},
     limits,
     notice::Notice,
     plan::Action,
     step::StepState,
-    view::{JobSummary, JobView, PlanView, StepView},
+    view::{Artifact, JobSummary, JobView, PlanView, StepView},
 };
 
 use super::{
@@ -74,10 +74,9 @@ impl Job {
         })
     }
 
-    /// Returns the artifact of a name, with the places of its content.
-    #[must_use]
-    pub fn artifact(&self, name: &FileName) -> Option<File> {
-        self.open.as_ref()?.artifacts.file(name)
+    /// Returns the artifacts with the places of their content, oldest first.
+    pub fn artifact_files(&self) -> impl Iterator<Item = (&Artifact, File)> {
+        self.open.iter().flat_map(|open| open.artifacts.files())
     }
 
     /// Returns the cost of the job itself so far; nothing if it was never submitted.

@@ -104,9 +104,38 @@ impl File {
     #[must_use]
     pub fn bytes(&self) -> Option<u64> {
         match &self.content {
-            Content::Pieces(pieces) => Some(pieces.iter().map(|piece| piece.bytes).sum()),
+            Content::Pieces(pieces) => {
+                Some(pieces.iter().fold(0, |sum, piece| piece.bytes.saturating_add(sum)))
+            }
             Content::Url(_) => None,
         }
+    }
+
+    /// Returns `true` if the file may be an artifact: its content is in pieces within the limits on files,
+    /// or an address of the web of at most [`limits::ARTIFACT_URL_BYTES_MAX`] that names no user.
+    #[must_use]
+    pub fn may_be_artifact(&self) -> bool {
+        let names_a_file = !matches!(self.name.as_str(), "." | "..");
+        let has_sound_type = self.media_type.as_deref().is_none_or(is_media_type);
+        let has_sound_content = match &self.content {
+            Content::Pieces(pieces) => {
+                let is_sound = |piece: &Piece| {
+                    let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+                    piece.sha256.len() == 64 && piece.sha256.bytes().all(is_hex)
+                };
+                pieces.len() <= limits::PIECES_MAX
+                    && pieces.iter().all(is_sound)
+                    && self.bytes().is_some_and(|bytes| bytes <= limits::FILE_BYTES_MAX)
+            }
+            Content::Url(url) => {
+                let place = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+                let host = place.and_then(|place| place.split(['/', '?', '#']).next());
+                url.len() <= limits::ARTIFACT_URL_BYTES_MAX
+                    && host.is_some_and(|host| !host.is_empty() && !host.contains(['@', '\\']))
+                    && url.bytes().all(|byte| byte.is_ascii_graphic())
+            }
+        };
+        names_a_file && has_sound_type && has_sound_content
     }
 
     /// Returns the description of the file, without its content.
@@ -120,6 +149,18 @@ impl File {
         let (name, media_type) = (self.name.clone(), self.media_type.clone());
         FileTold { name, media_type, bytes: self.bytes(), url }
     }
+}
+
+/// Returns `true` for a media type of at most [`limits::MEDIA_TYPE_BYTES_MAX`], such as `text/plain`,
+/// without parameters.
+#[must_use]
+pub fn is_media_type(named: &str) -> bool {
+    let plain = |part: &str| {
+        let allowed = |b: u8| b.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&b);
+        !part.is_empty() && part.bytes().all(allowed)
+    };
+    named.len() <= limits::MEDIA_TYPE_BYTES_MAX
+        && named.split_once('/').is_some_and(|(kind, of)| plain(kind) && plain(of))
 }
 
 /// The description of a file, for models and users.
@@ -163,6 +204,8 @@ pub fn told(language: Language, files: &[FileTold]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -175,6 +218,41 @@ mod tests {
         }
         let read: Result<FileName, _> = serde_json::from_str(r#""../../etc/passwd""#);
         assert!(read.unwrap_err().to_string().contains("without / and"));
+    }
+
+    #[test]
+    fn only_a_sound_file_may_be_an_artifact() {
+        let (one, other) = ("a".repeat(64), "b".repeat(64));
+        let empty = json!({"pieces": []});
+        let many = vec![json!({"sha256": one, "bytes": 0}); limits::PIECES_MAX + 1];
+        let beyond = json!([{"sha256": one, "bytes": u64::MAX}, {"sha256": other, "bytes": 1}]);
+        let long = format!("https://a.example/{}", "p".repeat(2048));
+        let (long_type, sound) = ("a/".to_owned() + &"b".repeat(200), Some("text/plain"));
+        let cases = [
+            ("report.md", sound, json!({"pieces": [{"sha256": one, "bytes": 5}]}), true),
+            ("empty", None, empty.clone(), true),
+            ("page", None, json!({"url": "https://a.example/p?q=1#x"}), true),
+            ("..", None, empty.clone(), false),
+            ("a parameter", Some("text/plain; charset=x"), empty.clone(), false),
+            ("a long type", Some(&*long_type), empty, false),
+            ("no digest", None, json!({"pieces": [{"sha256": "../x", "bytes": 5}]}), false),
+            ("more than all", None, json!({"pieces": beyond}), false),
+            ("many pieces", None, json!({"pieces": many}), false),
+            ("a script", None, json!({"url": "javascript:alert(1)"}), false),
+            ("a local file", None, json!({"url": "file:///etc/passwd"}), false),
+            ("a user", None, json!({"url": "https://ann:secret@a.example/"}), false),
+            ("no host", None, json!({"url": "https:///p"}), false),
+            ("a space", None, json!({"url": "https://a.example/a b"}), false),
+            ("a long address", None, json!({"url": long}), false),
+        ];
+        for (name, media_type, content, may) in cases {
+            let file = File {
+                name: FileName::new(name).unwrap(),
+                media_type: media_type.map(str::to_owned),
+                content: serde_json::from_value(content).unwrap(),
+            };
+            assert_eq!(file.may_be_artifact(), may, "{name}");
+        }
     }
 
     #[test]

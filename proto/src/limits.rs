@@ -28,6 +28,10 @@ pub const PIECE_BYTES_MAX: usize = 512 * 1024;
 pub const PIECES_MAX: usize = 256;
 /// Maximum number of artifacts of a job. The oldest are dropped beyond it.
 pub const ARTIFACTS_MAX: usize = 100;
+/// Maximum number of files that one call publishes. Further ones count for nothing.
+pub const ARTIFACTS_OF_CALL_MAX: usize = 32;
+/// Maximum length of the URL of an artifact, in bytes.
+pub const ARTIFACT_URL_BYTES_MAX: usize = 2 * 1024;
 /// Maximum size of all artifacts of a job, in bytes. The oldest are dropped beyond it.
 pub const ARTIFACTS_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Maximum length of a file's URL, in bytes.

@@ -1,6 +1,6 @@
 //! The files of a job, for the tools that use them: those attached to it, those that a call publishes,
-//! and the owner of its workspace. Both are in the job's first record. That record alone is read, and only when a tool asks
-//! for it: a log may have 10,000 records.
+//! and the owner of its workspace. The first and the last are in the job's first record. That record
+//! alone is read, and only when a tool asks for it: a log may have 10,000 records.
 
 use std::{collections::BTreeSet, fmt};
 

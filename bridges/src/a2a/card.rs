@@ -29,6 +29,10 @@ impl FileUrls {
 
     /// Returns the address of a file; `None` if the server does not know its own.
     pub(super) fn of(&self, job: &JobId, name: &FileName) -> Option<String> {
+        // These are steps of a path, and no names, in an address.
+        if matches!(name.as_str(), "." | "..") {
+            return None;
+        }
         let mut url = self.0.clone()?;
         let path = ["v1", "jobs", job.as_str(), "files", name.as_str()];
         url.path_segments_mut().ok()?.pop().extend(path);

@@ -62,11 +62,14 @@ pub async fn decode(
     Ok(Ok(record))
 }
 
-/// Returns the object name of a submission's body, if that body is in the object store.
-pub(super) fn submission(payload: &[u8]) -> Option<String> {
+/// Returns the object name of the body of a record that may name files, if that body is in the object
+/// store.
+pub(super) fn body_with_files(payload: &[u8]) -> Option<String> {
     let record = Record::from_slice(payload).ok()?;
     match record.body {
-        Body::Stored(reference) if record.kind == "submitted" => Some(reference.sha256),
+        Body::Stored(reference) if matches!(record.kind.as_str(), "submitted" | "called") => {
+            Some(reference.sha256)
+        }
         Body::Stored(_) | Body::Inline(_) => None,
     }
 }

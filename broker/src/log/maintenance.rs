@@ -79,9 +79,9 @@ pub struct ObjectRefs {
     pub job: Option<JobId>,
     /// Every run of 64 lower-case hex digits in the payload.
     pub names: Vec<String>,
-    /// Object name of a submission's body, if the message is a submission with a stored body. Only
-    /// that body names the job's attached files.
-    pub submission: Option<String>,
+    /// Object name of the message's body, if the message is a submission or the result of a call with a
+    /// stored body. Only that body names the files that came with the job or that the call published.
+    pub body: Option<String>,
 }
 
 impl ObjectRefs {
@@ -89,7 +89,7 @@ impl ObjectRefs {
     #[must_use]
     pub fn of(job: Option<JobId>, payload: &[u8]) -> Self {
         let names = objects::names_in(payload);
-        let submission = if names.is_empty() { None } else { claim::submission(payload) };
-        Self { job, names, submission }
+        let body = if names.is_empty() { None } else { claim::body_with_files(payload) };
+        Self { job, names, body }
     }
 }

@@ -1,4 +1,4 @@
-//! `jobs files`: lists the files of a job, and fetches those that came with it.
+//! `jobs files`: lists the files of a job, and fetches those that came with it or that its calls published.
 
 use std::{
     fs::OpenOptions,

@@ -74,8 +74,11 @@ fn row(style: &Style, file: &Listed) -> Vec<Piece> {
     let unknown = || "–".to_owned();
     let escaped = |text: &str| escape::line(text).into_owned();
     let from = match (&file.step, &file.url) {
-        (Some(step), _) if file.published => style.say(Text::FilePublished { step }),
-        (Some(step), _) => style.say(Text::FileOfStep { step }),
+        (Some(step), None) if file.published => style.say(Text::FilePublished { step }),
+        (Some(step), Some(url)) => {
+            format!("{}: {}", style.say(Text::FilePublished { step }), escaped(url))
+        }
+        (Some(step), None) => style.say(Text::FileOfStep { step }),
         (None, Some(url)) => format!("{}: {}", style.say(Text::FileAddress), escaped(url)),
         (None, None) => style.say(Text::FileOfJob),
     };

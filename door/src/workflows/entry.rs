@@ -43,7 +43,8 @@ pub(super) fn whole(
     wanted: Option<u32>,
 ) -> Result<WorkflowEntry, Failure> {
     let name = entry.name.clone();
-    let in_force = entry.brief.as_ref().ok().map(|brief| brief.version);
+    let brief = entry.brief.as_ref().ok().filter(|_| entry.layer == Layer::Bucket);
+    let in_force = brief.map(|brief| brief.version);
     let versions = versions(&entry, &recorded);
     let Some(wanted) = wanted.filter(|wanted| in_force != Some(*wanted)) else {
         return Ok(with(entry, versions));
@@ -57,14 +58,17 @@ pub(super) fn whole(
     Ok(with(Entry::of_file(name, &text), versions))
 }
 
-/// Returns the recorded versions, and the one in force if an earlier release stored it without a record.
+/// Returns the recorded versions. That in force has the digest of the workflow itself, which an earlier
+/// release may have stored without a record.
 fn versions(entry: &Entry<'_>, recorded: &[Recorded]) -> Vec<WorkflowVersion> {
     let mut versions: Vec<_> = recorded.iter().map(|one| one.version.clone()).collect();
-    if let (Layer::Bucket, Ok(brief)) = (entry.layer, &entry.brief)
-        && versions.iter().all(|one| one.version != brief.version)
-    {
+    if let (Layer::Bucket, Ok(brief)) = (entry.layer, &entry.brief) {
         let (version, digest) = (brief.version, brief.digest.clone());
-        versions.push(WorkflowVersion { version, digest, time: None, by: None });
+        match versions.iter_mut().find(|one| one.version == version) {
+            Some(one) if one.digest == digest => {}
+            Some(one) => *one = WorkflowVersion { version, digest, time: None, by: None },
+            None => versions.push(WorkflowVersion { version, digest, time: None, by: None }),
+        }
         versions.sort_by_key(|one| std::cmp::Reverse(one.version));
     }
     versions

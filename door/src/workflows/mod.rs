@@ -58,6 +58,10 @@ impl Workflows {
 impl Kept for Shelf {
     const BUCKET: Bucket = Bucket::Workflows;
 
+    fn passes_over(key: &str) -> bool {
+        versions::parse(key).is_some()
+    }
+
     fn fill(&mut self, present: Vec<Change>) {
         let names: BTreeSet<WorkflowName> = present.iter().filter_map(name_of).collect();
         self.keep(&names);

@@ -174,13 +174,14 @@ impl Door {
         expected: Option<u64>,
     ) -> Result<u64, Failure> {
         let (kv, name) = (&*self.broker.kv, &workflow.name);
+        // An earlier release may have stored it.
         if let Some((version, former)) = former.and_then(|former| unrecorded(name, former)) {
             versions::claim(kv, name, &version, &former).await.map_err(unavailable)?;
         }
         let version = versions::of(workflow, Some(self.clock.now()), by);
         let claim = versions::claim(kv, name, &version, text).await.map_err(unavailable)?;
         if claim == Claim::Taken {
-            return Err(self.version_taken(workflow).await?.failure());
+            return Err(self.version_taken(workflow, None).await?.failure());
         }
         let value = Bytes::from(text.to_owned());
         let stored = match expected {
@@ -189,11 +190,17 @@ impl Door {
         };
         match stored {
             Ok(revision) => {
-                versions::prune(kv, name, workflow.version).await.map_err(unavailable)?;
+                let version = workflow.version;
+                versions::refresh(kv, name, version, text).await.map_err(unavailable)?;
+                versions::prune(kv, name, version).await.map_err(unavailable)?;
                 Ok(revision)
             }
             Err(KvError::Conflict(_)) => {
-                if let Claim::Made(claimed) = claim {
+                // Another writer with the same definition relies on the record.
+                let winner = self.stored(name).await?;
+                let winner = winner.as_ref().and_then(|winner| unrecorded(name, winner));
+                let is_same = winner.is_some_and(|(it, _)| it.digest == version.digest);
+                if let (Claim::Made(claimed), false) = (claim, is_same) {
                     versions::withdraw(kv, name, workflow.version, claimed).await;
                 }
                 Err(stale(name))
@@ -212,21 +219,27 @@ impl Door {
     ) -> Result<Option<Taken>, Failure> {
         let (kv, name) = (&*self.broker.kv, &workflow.name);
         let recorded = versions::one(kv, name, workflow.version).await.map_err(unavailable)?;
-        let known = match recorded {
-            Some(recorded) => Some(recorded.version),
-            None => former.and_then(|former| unrecorded(name, former)).map(|(version, _)| version),
-        };
+        let former = former.and_then(|former| unrecorded(name, former)).map(|(version, _)| version);
+        let known = recorded.map(|recorded| recorded.version).or_else(|| former.clone());
         let is_taken = known.is_some_and(|known| {
             known.version == workflow.version && known.digest != workflow.digest()
         });
-        if is_taken { self.version_taken(workflow).await.map(Some) } else { Ok(None) }
+        if !is_taken {
+            return Ok(None);
+        }
+        self.version_taken(workflow, former.map(|former| former.version)).await.map(Some)
     }
 
     /// Returns the version of a file, which has another definition already, with the next free one.
-    async fn version_taken(&self, workflow: &Workflow) -> Result<Taken, Failure> {
+    async fn version_taken(
+        &self,
+        workflow: &Workflow,
+        unrecorded: Option<u32>,
+    ) -> Result<Taken, Failure> {
         let (kv, name) = (&*self.broker.kv, &workflow.name);
         let all = versions::all(kv, name).await.map_err(unavailable)?;
-        let highest = all.first().map_or(0, |one| one.version.version).max(workflow.version);
+        let recorded = all.first().map(|one| one.version.version);
+        let highest = recorded.max(unrecorded).max(Some(workflow.version)).unwrap_or_default();
         let (name, version) = (name.clone(), workflow.version);
         Ok(Taken { name, version, free: highest.saturating_add(1) })
     }
@@ -240,6 +253,8 @@ impl Door {
         let kv = &self.broker.kv;
         for _ in 0..RACES_MAX {
             let Some(former) = self.stored(name).await? else {
+                // Those that a removal left whose process died.
+                versions::forget(&**kv, name, u64::MAX).await.map_err(unavailable)?;
                 return Err(self.workflows.look(|shelf| not_stored(shelf, name)));
             };
             expect(name, expected, Some(&former))?;

@@ -35,6 +35,9 @@ struct Head {
     by: Option<String>,
 }
 
+/// Attempts of a claim against others who write the same number.
+const RACES_MAX: usize = 10;
+
 /// The outcome of a claim of a version.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Claim {
@@ -65,7 +68,7 @@ pub(super) fn of(
     WorkflowVersion { version: workflow.version, digest: workflow.digest(), time, by }
 }
 
-/// Records a version unless its number is taken.
+/// Records a version unless its number is taken. A record that cannot be read is replaced.
 pub(super) async fn claim(
     kv: &dyn Kv,
     name: &WorkflowName,
@@ -73,24 +76,41 @@ pub(super) async fn claim(
     text: &str,
 ) -> Result<Claim, KvError> {
     let key = key(name, version.version);
-    match kv.update(Bucket::Workflows, &key, written(version, text), 0).await {
-        Ok(revision) => Ok(Claim::Made(revision)),
-        Err(KvError::Conflict(_)) => {
-            let recorded = one(kv, name, version.version).await?;
-            let Some(recorded) = recorded else { return Ok(Claim::Same) };
-            if recorded.version.digest != version.digest {
-                return Ok(Claim::Taken);
-            }
-            // Comments and spaces are no part of the definition.
-            if recorded.text != text {
-                let value = written(&recorded.version, text);
-                match kv.update(Bucket::Workflows, &key, value, recorded.revision).await {
-                    Ok(_) | Err(KvError::Conflict(_)) => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            Ok(Claim::Same)
+    let mut expected = 0;
+    for _ in 0..RACES_MAX {
+        match kv.update(Bucket::Workflows, &key, written(version, text), expected).await {
+            Ok(revision) => return Ok(Claim::Made(revision)),
+            Err(KvError::Conflict(_)) => {}
+            Err(error) => return Err(error),
         }
+        let found = kv.get(Bucket::Workflows, &key).await?;
+        match found.as_ref().map(|value| (value.revision, read(value))) {
+            Some((_, Some(recorded))) if recorded.version.digest == version.digest => {
+                return Ok(Claim::Same);
+            }
+            Some((_, Some(_))) => return Ok(Claim::Taken),
+            Some((revision, None)) => expected = revision,
+            // Its writer withdrew it.
+            None => expected = 0,
+        }
+    }
+    Err(KvError::Conflict(key))
+}
+
+/// Records the file of a version that has other comments or spaces than the recorded one.
+pub(super) async fn refresh(
+    kv: &dyn Kv,
+    name: &WorkflowName,
+    version: u32,
+    text: &str,
+) -> Result<(), KvError> {
+    let Some(recorded) = one(kv, name, version).await? else { return Ok(()) };
+    if recorded.text == text {
+        return Ok(());
+    }
+    let (key, value) = (key(name, version), written(&recorded.version, text));
+    match kv.update(Bucket::Workflows, &key, value, recorded.revision).await {
+        Ok(_) | Err(KvError::Conflict(_)) => Ok(()),
         Err(error) => Err(error),
     }
 }
@@ -201,8 +221,19 @@ mod tests {
         assert_eq!(claim(&*kv, &mine(), &version(1, "bb"), "else").await.unwrap(), Claim::Taken);
         let again = WorkflowVersion { by: None, ..first.clone() };
         assert_eq!(claim(&*kv, &mine(), &again, "one # \ntwo").await.unwrap(), Claim::Same);
-        let recorded = one(&*kv, &mine(), 1).await.unwrap().unwrap();
+        let recorded = async || one(&*kv, &mine(), 1).await.unwrap().unwrap();
+        assert_eq!(recorded().await.text, "one\ntwo", "the workflow may not be stored after all");
+        refresh(&*kv, &mine(), 1, "one # \ntwo").await.unwrap();
+        let recorded = recorded().await;
         assert_eq!((recorded.version, recorded.text.as_str()), (first, "one # \ntwo"));
+    }
+
+    #[tokio::test]
+    async fn a_record_that_cannot_be_read_is_replaced() {
+        let kv = bucket();
+        kv.put(Bucket::Workflows, "mine.1", Bytes::from_static(b"no record")).await.unwrap();
+        assert!(matches!(claim(&*kv, &mine(), &version(1, "aa"), "a").await, Ok(Claim::Made(_))));
+        assert_eq!(claim(&*kv, &mine(), &version(1, "bb"), "b").await.unwrap(), Claim::Taken);
     }
 
     #[tokio::test]

@@ -68,7 +68,7 @@ pub(super) async fn file_of(caller: Caller, Path((job, name)): Path<(String, Str
         .map_err(|invalid| caller.wrong_field("name", &invalid.to_string().into()))?;
     let first = caller.client.download_piece(&job, &name, 0).await;
     let first = first.map_err(|failure| caller.refused(failure))?;
-    let (count, bytes) = (first.pieces, first.bytes);
+    let (count, bytes, seq) = (first.pieces, first.bytes, first.seq);
     let client = caller.client.clone();
     let disposition = disposition(name.as_str());
     let rest = stream::unfold(1, move |piece| {
@@ -77,7 +77,7 @@ pub(super) async fn file_of(caller: Caller, Path((job, name)): Path<(String, Str
             if piece >= count {
                 return None;
             }
-            let got = client.download_piece(&job, &name, piece).await;
+            let got = client.download_rest(&job, &name, piece, seq).await;
             Some((got.map(|got| Bytes::from(got.data.0)), piece + 1))
         }
     });

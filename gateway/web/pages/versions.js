@@ -41,7 +41,7 @@ export class Versions {
     const { version } = versions[n];
     this.problem = undefined;
     try {
-      const [before, after, current] = await Promise.all([this.text(versions[n + 1]?.version), this.text(version), this.text(now)]);
+      const [before, after, current] = await Promise.all([this.text(versions[n + 1]?.version), this.text(version), this.workflow.text ?? '']);
       const back = version !== now && may('set_workflow');
       openDialog({
         title: t('workflow_version_of', { name, n: version }), wide: true, confirm: t('workflow_restore'),

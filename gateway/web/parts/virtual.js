@@ -1,6 +1,7 @@
 // A list of rows of one height of which only those in sight are in the document.
 
 import { html, ref, render } from '../lit.js';
+import { rest } from '../state/bus.js';
 
 /** @type {Map<string, {top: number, height: number, stick: boolean}>} */
 const places = new Map();
@@ -29,11 +30,14 @@ export function virtual(name, rows, height, draw, how) {
     state.height = box.clientHeight;
     state.stick = !!how.stick && (box.scrollTop + box.clientHeight >= box.scrollHeight - height || (state.stick && !up));
     show(/** @type {HTMLElement} */ (box.querySelector('.virtual-rows')));
+    rest();
   }} ${ref((/** @type {any} */ element) => {
     if (element instanceof HTMLElement) {
       state.height = element.clientHeight || 640;
+      // The end is where the rows of this drawing end.
+      /** @type {HTMLElement} */ (element.firstElementChild).style.height = `${total}px`;
       if (state.stick && element.scrollTop + element.clientHeight < total) element.scrollTop = total;
     }
-  })}><div class="virtual-space" ${ref((/** @type {any} */ element) => { if (element instanceof HTMLElement) element.style.height = `${total}px`; })}>
+  })}><div class="virtual-space">
     <div class="virtual-rows" ${ref((/** @type {any} */ element) => { if (element instanceof HTMLElement) show(element); })}></div></div></div>`;
 }

@@ -9,6 +9,14 @@ export const onChange = (run) => {
   draw = run;
 };
 
+let restsUntil = 0;
+
+/** A scroll goes on: what only tells the time is drawn after it. */
+export const rest = () => {
+  restsUntil = Date.now() + 200;
+};
+export const rests = () => Date.now() < restsUntil;
+
 /** Draws once in the next frame, however often it is called. */
 export function emit() {
   if (due) return;

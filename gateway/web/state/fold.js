@@ -137,6 +137,9 @@ export class Fold {
       case 'turn':
         if (!this.#unpaid(e)) this.#turn(e, at);
         return;
+      case 'artifact':
+        // The view has the files.
+        return;
       case 'error': {
         const call = e.work && this.calls.get(e.work);
         const turn = this.#unpaid(e);

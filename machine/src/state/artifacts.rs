@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use proto::{
-    file::{Content, File, FileName},
+    file::{Content, File, FileTold},
     id::{StepId, ToolName},
     limits::{ARTIFACTS_BYTES_MAX, ARTIFACTS_MAX},
     view::Artifact,
@@ -52,11 +52,12 @@ impl Artifacts {
         self.0.iter().map(|kept| &kept.told)
     }
 
-    /// Returns the file of a name.
-    pub(crate) fn file(&self, name: &FileName) -> Option<File> {
-        let kept = self.0.iter().find(|kept| kept.told.file.name == *name)?;
-        let (name, media_type) = (name.clone(), kept.told.file.media_type.clone());
-        Some(File { name, media_type, content: kept.content.clone() })
+    /// Returns the files with the places of their content, oldest first.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&Artifact, File)> {
+        self.0.iter().map(|kept| {
+            let FileTold { name, media_type, .. } = kept.told.file.clone();
+            (&kept.told, File { name, media_type, content: kept.content.clone() })
+        })
     }
 
     fn bytes(&self) -> u64 {
@@ -67,7 +68,10 @@ impl Artifacts {
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
-    use proto::{file::Piece, id::Seq};
+    use proto::{
+        file::{FileName, Piece},
+        id::Seq,
+    };
 
     use super::*;
 
@@ -91,11 +95,10 @@ mod tests {
         add(&mut artifacts, "b", 2, 6);
         add(&mut artifacts, "a", 3, 7);
         assert_eq!(names(&artifacts), [("b", Some(6)), ("a", Some(7))]);
-        let newest = artifacts.file(&FileName::new("a").unwrap()).unwrap();
-        assert_eq!(newest.bytes(), Some(3));
+        let bytes: Vec<_> = artifacts.files().map(|(_, file)| file.bytes()).collect();
+        assert_eq!(bytes, [Some(2), Some(3)]);
         artifacts.leave_behind();
         assert_eq!(names(&artifacts), [("b", None), ("a", None)]);
-        assert_eq!(artifacts.file(&FileName::new("c").unwrap()), None);
     }
 
     #[test]

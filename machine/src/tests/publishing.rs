@@ -55,11 +55,12 @@ fn a_call_publishes_files_under_names_and_the_newest_counts() {
     let both =
         [("report.md (3 bytes)".to_owned(), first), ("data.csv (4 bytes)".to_owned(), first)];
     assert_eq!(published(&p), both);
-    let name = FileName::new("report.md").unwrap();
     publish(&mut p, "g0.r0.b", vec![file("report.md", 9)], ToolResult::ok(json!(2)), None);
     let last = Some(p.last());
     assert_eq!(published(&p), [both[1].clone(), ("report.md (9 bytes)".to_owned(), last)]);
-    assert_eq!(p.folded().artifact(&name).unwrap().bytes(), Some(9));
+    let job = p.folded();
+    let bytes: Vec<_> = job.artifact_files().map(|(_, file)| file.bytes()).collect();
+    assert_eq!(bytes, [Some(4), Some(9)]);
     assert_eq!(p.view().artifacts[1].step.as_str(), "b");
     p.expect(&["finish completed"]);
     assert_eq!(published(&p).len(), 2, "they stay with the ended job");
@@ -78,6 +79,22 @@ fn a_call_that_failed_and_a_late_result_publish_nothing() {
     publish(&mut p, "g0.r0.a", vec![file("late", 1)], ToolResult::ok(json!(1)), None);
     assert_eq!(p.view().ignored, 1);
     assert_eq!(published(&p).len(), 2);
+}
+
+#[test]
+fn a_file_that_is_not_sound_and_those_beyond_the_limit_of_a_call_count_for_nothing() {
+    let mut p = Play::planned(agent(|_| {}), plan("a"));
+    p.expect(&["call g0.r0.a #1"]);
+    let piece = |bytes| Piece { sha256: "0".repeat(64), bytes };
+    let beyond = Content::Pieces(vec![piece(u64::MAX), piece(1)]);
+    let script = Content::Url("javascript:alert(1)".to_owned());
+    let unsound = [beyond, script].map(|content| File { content, ..file("unsound", 1) });
+    let many = (0..40).map(|n| file(&n.to_string(), 1));
+    let files = unsound.into_iter().chain(many).collect();
+    publish(&mut p, "g0.r0.a", files, ToolResult::ok(json!(1)), None);
+    let published = published(&p);
+    assert_eq!(published.len(), 30);
+    assert_eq!(published[29].0, "29 (1 bytes)");
 }
 
 #[test]

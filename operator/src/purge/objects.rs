@@ -74,7 +74,7 @@ pub async fn garbage(
                 for name in &mention.names {
                     values.remove(name);
                 }
-                if let Some(body) = &mention.submission {
+                if let Some(body) = &mention.body {
                     for name in files(broker, body).await? {
                         values.remove(&name);
                     }
@@ -86,8 +86,7 @@ pub async fn garbage(
     Ok(Garbage { kept: (count - values.len()) as u64, values, until: Some(until) })
 }
 
-/// Returns the names in a submission whose body is in the object store: its files are named only
-/// there.
+/// Returns the names in the body of a record that is in the object store: its files are named only there.
 async fn files(broker: &Broker, body: &str) -> Result<Vec<String>, PurgeError> {
     match broker.objects.get(body).await {
         Ok(bytes) => Ok(objects::names_in(&bytes)),

@@ -6,15 +6,16 @@ use broker::{
     clock::Clock,
     kv::{self, Bucket},
     memory::{Memory, MemoryOptions, VirtualClock},
-    testing::jobs::{Jobs, submitted},
+    testing::jobs::{self, Jobs, submitted},
 };
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use machine::replay;
 use proto::{
     conversation::Conversation,
-    fact::{Fact, Signal, Source, Submitted},
+    fact::{Called, Fact, Signal, Source, Submitted},
     id::{AskId, ConversationId, JobId},
+    tool::ToolResult,
 };
 
 use super::*;
@@ -252,13 +253,22 @@ async fn files_stay_as_long_as_a_job_has_them() {
         let files = vec![serde_json::from_value(file).unwrap()];
         stage.jobs.submit(name, Submitted { files, ..submitted(&goal) }).await;
     }
+    // So is the body of a large result, which names what its call published.
+    let published = stage.jobs.broker.objects.put(Bytes::from_static(b"report")).await.unwrap();
+    let file = serde_json::json!({
+        "name": "report", "content": {"pieces": [{"sha256": published, "bytes": 6}]},
+    });
+    let result = ToolResult::ok("x".repeat(100_000).into());
+    let files = vec![serde_json::from_value(file).unwrap()];
+    let called = Fact::Called(Called { result, files, ..jobs::called("g0.s1") });
+    stage.jobs.broker.log.append(&id("small"), &called, jobs::trace()).await.unwrap();
     pass(30).await;
     assert_eq!(stage.garbage(24).await.values, []);
     stage.jobs.broker.log.purge(&id("large")).await.unwrap();
     let garbage = stage.garbage(24).await;
     assert_eq!(garbage.values.len(), 2, "its file and the submission: {garbage:?}");
     stage.jobs.broker.log.purge(&id("small")).await.unwrap();
-    assert_eq!(stage.garbage(24).await.values.len(), 3);
+    assert_eq!(stage.garbage(24).await.values.len(), 5);
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     file::{FileName, Piece},
-    id::JobId,
+    id::{JobId, Seq},
 };
 
 /// A file of a submission.
@@ -88,6 +88,11 @@ pub struct Downloaded {
     pub bytes: u64,
     /// Number of pieces of the file; 0 for an empty file.
     pub pieces: u32,
+    /// Position of the result that published the file; absent for a file of the submission, and for an
+    /// artifact from before a fork. Another position for another piece means that the file was
+    /// replaced meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<Seq>,
     /// Bytes of the requested piece.
     pub data: Data,
 }

@@ -1,6 +1,7 @@
 //! Tests of the front door on the in-memory broker, with requests as any program would send them.
 
 mod agents;
+mod artifacts;
 mod conversing;
 mod costs;
 mod dead;

@@ -102,6 +102,8 @@ async fn a_published_file_stays_as_it_was_and_can_be_saved() {
     assert_eq!(saved("report.md").await.unwrap(), b"# Found\n");
     assert_eq!(saved("all rows.csv").await.unwrap(), large.as_bytes());
     assert_eq!(saved("other.md").await.unwrap_err().code, Code::NotFound);
+    let other = client.download_rest(&job, &FileName::new("report.md").unwrap(), 0, None).await;
+    assert_eq!(other.unwrap_err().code, Code::Stale, "the piece is of another file of the name");
 
     let run = |arguments: &[&str]| {
         let output = company.command().args(arguments).output().unwrap();

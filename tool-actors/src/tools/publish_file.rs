@@ -33,14 +33,15 @@ impl Tool for PublishFile {
             required("path", About::PublishPath, path_schema()),
             optional("name", About::PublishName, name),
         ];
-        // A repeated call stores the same bytes under the same digests.
+        // The content is stored by its digest, and the job has that of the attempt that counts.
         spec("publish_file", About::PublishFile, Effect::Idempotent, &arguments)
     }
 
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
         let Args { path, name } = read(args)?;
         let name = name.unwrap_or_else(|| path.rsplit('/').next().unwrap_or(&path).to_owned());
-        let Ok(name) = FileName::new(&*name) else {
+        let Some(name) = FileName::new(&*name).ok().filter(|it| !matches!(it.as_str(), "." | ".."))
+        else {
             let why = Text::FileName { name: &name, max: &FILE_NAME_BYTES_MAX };
             return Ok(ToolResult::failed(why.text(context.language)));
         };

@@ -36,7 +36,7 @@ export function eventWords(e, fold) {
     case 'usage':
       return t('turn_tokens', { work: e.tool ?? workWords(e.work, (id) => fold.steps.get(id)?.title), tokens: t('tokens_in_out', { in: e.spent?.input_tokens ?? 0, out: e.spent?.output_tokens ?? 0 }) });
     case 'artifact':
-      return t('artifact_published', { name: e.name, size: size(e.bytes ?? 0) });
+      return e.bytes === undefined ? `${e.name} ${e.url ?? ''}` : t('artifact_published', { name: e.name, size: size(e.bytes) });
     case 'error':
     case 'notice':
       return e.message ?? '';

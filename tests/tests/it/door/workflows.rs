@@ -180,6 +180,29 @@ async fn a_version_has_one_definition_and_can_come_into_force_again() {
 }
 
 #[tokio::test]
+async fn a_removal_that_did_not_end_is_ended_by_the_next_one() {
+    let hall = Hall::new().await;
+    set(&hall, "greet", &greet(1)).await.unwrap();
+    set(&hall, "react", &greet(1).replace("workflow: greet", "workflow: react")).await.unwrap();
+    for name in ["greet", "react"] {
+        hall.broker.kv.delete(Bucket::Workflows, name).await.unwrap();
+    }
+    let shown = async || hall.ask(Verb::Workflows, r#"{"name":"react"}"#).await.unwrap();
+    let is_built_in = async || shown().await["workflows"][0]["layer"] == "preset";
+    until("the built-in workflow", is_built_in).await;
+    // A version that is left is not that of the built-in workflow.
+    let react = shown().await;
+    let stored = hall.ask(Verb::Workflows, r#"{"name":"react","version":1}"#).await.unwrap();
+    assert_ne!(react["workflows"][0]["text"], stored["workflows"][0]["text"]);
+    for name in ["greet", "react"] {
+        let (code, _) = hall.refused(Verb::DropWorkflow, json!({"name": name}).to_string()).await;
+        assert_eq!(code, Code::NotFound);
+    }
+    let other = greet(1).replace("about: greets", "about: greets everybody");
+    set(&hall, "greet", &other).await.unwrap();
+}
+
+#[tokio::test]
 async fn of_two_authors_who_write_one_version_the_second_is_refused() {
     let hall = Hall::new().await;
     let texts = ["to Ann", "to Bob", "to Eve"]

@@ -36,6 +36,7 @@ const INTERNAL: &[(&str, &str)] = &[
     ("runtime::http::SEND_BYTES_MAX", "what waits for a peer that does not read"),
     ("door::agents::verbs::RACES_MAX", "attempts against others who write"),
     ("door::workflows::verbs::RACES_MAX", "attempts against others who write"),
+    ("door::workflows::versions::RACES_MAX", "attempts against others who write"),
     ("door::row::ROWS_MAX", "a cache, which changes no reply"),
     ("door::folds::", "a cache, which changes no reply and has a bound in bytes"),
     ("tool_actors::search::engine::EXCERPT", "what a message has of a provider's refusal"),
