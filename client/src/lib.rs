@@ -181,11 +181,12 @@ impl Client {
         piece: u32,
         seq: Option<Seq>,
     ) -> Result<Downloaded, Failure> {
-        let got = self.download_piece(job, name, piece).await?;
-        if got.seq == seq {
-            return Ok(got);
+        match self.download_piece(job, name, piece).await {
+            Ok(got) if got.seq == seq => Ok(got),
+            // The file of the first piece had this one.
+            Err(failure) if failure.code != Code::InvalidRequest => Err(failure),
+            Ok(_) | Err(_) => Err(Failure::of(Code::Stale, Text::FileReplaced { name }).at("name")),
         }
-        Err(Failure::of(Code::Stale, Text::FileReplaced { name }).at("name"))
     }
 
     /// Returns one piece of a file, numbered from 0.

@@ -3,6 +3,7 @@
 use client::workflow_stats::{NodeStat, WorkflowStat, WorkflowStats};
 use jiff::{SignedDuration, Timestamp};
 use proto::{
+    agent::Layer,
     door::{WorkflowEntry, WorkflowList, WorkflowVersion},
     escape,
     workflow::WorkflowName,
@@ -43,7 +44,7 @@ pub(crate) fn versions(style: &Style, entry: &WorkflowEntry) -> String {
 
 fn version(style: &Style, entry: &WorkflowEntry, one: &WorkflowVersion) -> Vec<Piece> {
     let unknown = || "–".to_owned();
-    let is_in_force = entry.version == Some(one.version);
+    let is_in_force = entry.layer == Layer::Bucket && entry.version == Some(one.version);
     let state = match is_in_force {
         true => (Tone::Good, style.say(Text::RevisionCurrent)),
         false => plain(style.say(Text::RevisionStored)),

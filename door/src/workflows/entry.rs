@@ -50,6 +50,9 @@ pub(super) fn whole(
         return Ok(with(entry, versions));
     };
     let Some(at) = recorded.iter().position(|one| one.version.version == wanted) else {
+        if entry.brief.as_ref().is_ok_and(|built_in| built_in.version == wanted) {
+            return Ok(with(entry, versions));
+        }
         let why = Text::NoWorkflowVersion { name: &name, version: &wanted };
         let failure = Failure::about(Code::NotFound, "version", why);
         return Err(failure.next(Text::SeeWorkflowVersions));

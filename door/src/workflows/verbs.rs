@@ -101,7 +101,12 @@ impl Answers<SetWorkflow> for Door {
             return Ok(WorkflowChanged { name, revision: None, graph, warnings });
         }
         let revision = match former {
-            Some(same) if is_same => same.revision,
+            Some(same) if is_same => {
+                // The process that stored it may have died before it recorded the version.
+                let (kv, version) = (&*self.broker.kv, versions::of(&workflow, None, by));
+                versions::complete(kv, &name, &version, &text).await.map_err(unavailable)?;
+                same.revision
+            }
             former => {
                 let file = File { workflow: &workflow, text: &text, by };
                 self.store_workflow(file, former.as_ref(), expected_revision).await?
@@ -176,7 +181,7 @@ impl Door {
         let (kv, name) = (&*self.broker.kv, &workflow.name);
         // An earlier release may have stored it.
         if let Some((version, former)) = former.and_then(|former| unrecorded(name, former)) {
-            versions::claim(kv, name, &version, &former).await.map_err(unavailable)?;
+            versions::complete(kv, name, &version, &former).await.map_err(unavailable)?;
         }
         let version = versions::of(workflow, Some(self.clock.now()), by);
         let claim = versions::claim(kv, name, &version, text).await.map_err(unavailable)?;
@@ -190,17 +195,16 @@ impl Door {
         };
         match stored {
             Ok(revision) => {
-                let version = workflow.version;
-                versions::refresh(kv, name, version, text).await.map_err(unavailable)?;
-                versions::prune(kv, name, version).await.map_err(unavailable)?;
+                versions::complete(kv, name, &version, text).await.map_err(unavailable)?;
+                versions::prune(kv, name, version.version).await.map_err(unavailable)?;
                 Ok(revision)
             }
             Err(KvError::Conflict(_)) => {
                 // Another writer with the same definition relies on the record.
-                let winner = self.stored(name).await?;
+                let winner = self.stored(name).await.ok().flatten();
                 let winner = winner.as_ref().and_then(|winner| unrecorded(name, winner));
-                let is_same = winner.is_some_and(|(it, _)| it.digest == version.digest);
-                if let (Claim::Made(claimed), false) = (claim, is_same) {
+                let is_other = winner.is_some_and(|(it, _)| it.digest != version.digest);
+                if let (Claim::Made(claimed), true) = (claim, is_other) {
                     versions::withdraw(kv, name, workflow.version, claimed).await;
                 }
                 Err(stale(name))

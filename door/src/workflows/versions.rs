@@ -97,18 +97,21 @@ pub(super) async fn claim(
     Err(KvError::Conflict(key))
 }
 
-/// Records the file of a version that has other comments or spaces than the recorded one.
-pub(super) async fn refresh(
+/// Records the version of the workflow that was stored: the newest comments and spaces of its file, and
+/// all of it if its record is gone.
+pub(super) async fn complete(
     kv: &dyn Kv,
     name: &WorkflowName,
-    version: u32,
+    version: &WorkflowVersion,
     text: &str,
 ) -> Result<(), KvError> {
-    let Some(recorded) = one(kv, name, version).await? else { return Ok(()) };
-    if recorded.text == text {
+    let Some(recorded) = one(kv, name, version.version).await? else {
+        return claim(kv, name, version, text).await.map(drop);
+    };
+    if recorded.text == text || recorded.version.digest != version.digest {
         return Ok(());
     }
-    let (key, value) = (key(name, version), written(&recorded.version, text));
+    let (key, value) = (key(name, version.version), written(&recorded.version, text));
     match kv.update(Bucket::Workflows, &key, value, recorded.revision).await {
         Ok(_) | Err(KvError::Conflict(_)) => Ok(()),
         Err(error) => Err(error),
@@ -223,9 +226,12 @@ mod tests {
         assert_eq!(claim(&*kv, &mine(), &again, "one # \ntwo").await.unwrap(), Claim::Same);
         let recorded = async || one(&*kv, &mine(), 1).await.unwrap().unwrap();
         assert_eq!(recorded().await.text, "one\ntwo", "the workflow may not be stored after all");
-        refresh(&*kv, &mine(), 1, "one # \ntwo").await.unwrap();
+        complete(&*kv, &mine(), &again, "one # \ntwo").await.unwrap();
+        complete(&*kv, &mine(), &version(1, "bb"), "else").await.unwrap();
         let recorded = recorded().await;
         assert_eq!((recorded.version, recorded.text.as_str()), (first, "one # \ntwo"));
+        complete(&*kv, &mine(), &version(2, "cc"), "two").await.unwrap();
+        assert_eq!(one(&*kv, &mine(), 2).await.unwrap().unwrap().text, "two");
     }
 
     #[tokio::test]

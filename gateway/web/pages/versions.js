@@ -20,11 +20,13 @@ export class Versions {
   /** @param {any} workflow with its versions, highest first @param {(name: string) => void} changed */
   constructor(workflow, changed) {
     this.workflow = workflow;
+    /** Version in force; a built-in workflow has one of its own. @type {number | undefined} */
+    this.now = workflow.layer === 'bucket' ? workflow.version : undefined;
     this.changed = changed;
     /** @type {any} */
     this.problem = undefined;
     /** Texts by version. @type {Map<number, string>} */
-    this.texts = new Map([[workflow.version, workflow.text ?? '']]);
+    this.texts = new Map(this.now === undefined ? [] : [[this.now, workflow.text ?? '']]);
   }
   /** @param {number | undefined} version */
   async text(version) {
@@ -37,7 +39,8 @@ export class Versions {
   }
   /** Shows what a version changed; another one than that in force can come into force again. @param {number} n */
   async open(n) {
-    const { name, versions, version: now, revision } = this.workflow;
+    const { name, versions, revision } = this.workflow;
+    const { now } = this;
     const { version } = versions[n];
     this.problem = undefined;
     try {
@@ -59,7 +62,7 @@ export class Versions {
     }
   }
   view() {
-    const { version: now, versions } = this.workflow;
+    const { now, workflow: { versions } } = this;
     return html`<h2>${t('workflow_versions')}</h2>${errorBox(this.problem)}<ol class="history">${versions.map((/** @type {any} */ one, /** @type {number} */ n) => html`<li><button class="step-row" @click=${() => this.open(n)}>
       <span class="num mono">${one.version}</span><span class="grow"><span class="mono">${one.digest.slice(0, 12)}</span>${one.by ? html` <span class="muted">${plain(one.by)}</span>` : nothing}</span>
       ${one.version === now ? html`<span class="chip">${t('in_force')}</span>` : nothing}<span class="num muted">${one.time ? when(one.time) : ''}</span></button></li>`)}</ol>`;

@@ -1,7 +1,7 @@
 //! `workflow versions`, `diff` and `rollback`: the versions of a stored workflow.
 
 use client::Client;
-use proto::workflow::WorkflowName;
+use proto::{agent::Layer, workflow::WorkflowName};
 
 use crate::{
     args::{DiffWorkflowArgs, Global, RollBackWorkflowArgs},
@@ -47,7 +47,7 @@ async fn chosen(
 ) -> Result<(u32, u32), CliError> {
     let entry = client.workflow(name, None).await?;
     let missing = |text: Text<'_>| CliError::input("version", text);
-    let to = to.or_else(|| entry.version.filter(|_| !entry.versions.is_empty()));
+    let to = to.or_else(|| entry.version.filter(|_| entry.layer == Layer::Bucket));
     let to = to.ok_or_else(|| missing(Text::WorkflowNotStored { name }))?;
     let mut lower = entry.versions.iter().map(|one| one.version).filter(|one| *one < to);
     let from = from.or_else(|| lower.next());
