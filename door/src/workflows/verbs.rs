@@ -297,7 +297,7 @@ impl Taken {
     }
 
     fn failure(&self) -> Failure {
-        Failure::about(Code::InvalidRequest, "text", self.text()).next(Text::RaiseVersion)
+        Failure::of(Code::InvalidRequest, self.text()).at("text").next(Text::RaiseVersion)
     }
 }
 
