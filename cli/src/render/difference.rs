@@ -43,7 +43,7 @@ pub(crate) fn diff(style: &Style, compared: &Compared, name: &dyn Display) -> St
     let diff = TextDiff::from_lines(&from.text, &to.text);
     let groups = diff.grouped_ops(CONTEXT);
     if groups.is_empty() {
-        line(Tone::Dim, &style.say(Text::AgentSame { name }));
+        line(Tone::Dim, &style.say(Text::Unchanged { name }));
         return out;
     }
     line(Tone::Bad, &format!("--- {}", from.name));

@@ -2,6 +2,7 @@
 //! bucket, which take precedence, and the built-in ones.
 
 mod entry;
+mod storing;
 mod verbs;
 mod versions;
 

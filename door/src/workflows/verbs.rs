@@ -11,14 +11,10 @@ use agents::{
         shelf::{Shelf, WORKFLOWS_MAX, place},
     },
 };
-use broker::kv::{Bucket, KvError, Versioned};
-use bytes::Bytes;
+use broker::kv::{Bucket, Versioned};
 use proto::{
     agent::Layer,
-    door::{
-        DropWorkflow, SetWorkflow, WorkflowChanged, WorkflowList, WorkflowVersion,
-        Workflows as Wanted,
-    },
+    door::{DropWorkflow, SetWorkflow, WorkflowChanged, WorkflowList, Workflows as Wanted},
     error::{Code, Failure},
     lang::Words,
     refusal::{Text, Warnings},
@@ -27,17 +23,11 @@ use proto::{
 };
 use runtime::service::{Answers, Asked};
 
-use super::{
-    entry, unknown,
-    versions::{self, Claim},
-};
+use super::{entry, storing::File, unknown, versions};
 use crate::{
     Door,
     bucket::{is_expected, unavailable},
 };
-
-/// Attempts of a removal against others who write.
-const RACES_MAX: usize = 10;
 
 impl Answers<Wanted> for Door {
     async fn answer(&self, asked: Asked<'_, Wanted>) -> Result<WorkflowList, Failure> {
@@ -103,7 +93,8 @@ impl Answers<SetWorkflow> for Door {
         let revision = match former {
             Some(same) if is_same => {
                 // The process that stored it may have died before it recorded the version.
-                let (kv, version) = (&*self.broker.kv, versions::of(&workflow, None, by));
+                let version = versions::of(&workflow, Some(self.clock.now()), by);
+                let kv = &*self.broker.kv;
                 versions::complete(kv, &name, &version, &text).await.map_err(unavailable)?;
                 same.revision
             }
@@ -140,7 +131,7 @@ impl Answers<DropWorkflow> for Door {
 
 impl Door {
     /// Reads the bucket's value of a workflow.
-    async fn stored(&self, name: &WorkflowName) -> Result<Option<Versioned>, Failure> {
+    pub(super) async fn stored(&self, name: &WorkflowName) -> Result<Option<Versioned>, Failure> {
         self.broker.kv.get(Bucket::Workflows, name.as_str()).await.map_err(unavailable)
     }
 
@@ -169,143 +160,6 @@ impl Door {
         }
         Ok((checked.workflow, warnings))
     }
-
-    /// Stores a workflow in place of `former`, and records the versions of both. Without an expected
-    /// revision the last writer wins.
-    async fn store_workflow(
-        &self,
-        File { workflow, text, by }: File<'_>,
-        former: Option<&Versioned>,
-        expected: Option<u64>,
-    ) -> Result<u64, Failure> {
-        let (kv, name) = (&*self.broker.kv, &workflow.name);
-        // An earlier release may have stored it.
-        if let Some((version, former)) = former.and_then(|former| unrecorded(name, former)) {
-            versions::complete(kv, name, &version, &former).await.map_err(unavailable)?;
-        }
-        let version = versions::of(workflow, Some(self.clock.now()), by);
-        let claim = versions::claim(kv, name, &version, text).await.map_err(unavailable)?;
-        if claim == Claim::Taken {
-            return Err(self.version_taken(workflow, None).await?.failure());
-        }
-        let value = Bytes::from(text.to_owned());
-        let stored = match expected {
-            None => kv.put(Bucket::Workflows, name.as_str(), value).await,
-            Some(expected) => kv.update(Bucket::Workflows, name.as_str(), value, expected).await,
-        };
-        match stored {
-            Ok(revision) => {
-                versions::complete(kv, name, &version, text).await.map_err(unavailable)?;
-                versions::prune(kv, name, version.version).await.map_err(unavailable)?;
-                Ok(revision)
-            }
-            Err(KvError::Conflict(_)) => {
-                // Another writer with the same definition relies on the record.
-                let winner = self.stored(name).await.ok().flatten();
-                let winner = winner.as_ref().and_then(|winner| unrecorded(name, winner));
-                let is_other = winner.is_some_and(|(it, _)| it.digest != version.digest);
-                if let (Claim::Made(claimed), true) = (claim, is_other) {
-                    versions::withdraw(kv, name, workflow.version, claimed).await;
-                }
-                Err(stale(name))
-            }
-            Err(
-                error @ (KvError::Unavailable(_) | KvError::InvalidKey(_) | KvError::Refused(_)),
-            ) => Err(unavailable(error)),
-        }
-    }
-
-    /// Returns the version of a file if it has another definition already.
-    async fn taken(
-        &self,
-        workflow: &Workflow,
-        former: Option<&Versioned>,
-    ) -> Result<Option<Taken>, Failure> {
-        let (kv, name) = (&*self.broker.kv, &workflow.name);
-        let recorded = versions::one(kv, name, workflow.version).await.map_err(unavailable)?;
-        let former = former.and_then(|former| unrecorded(name, former)).map(|(version, _)| version);
-        let known = recorded.map(|recorded| recorded.version).or_else(|| former.clone());
-        let is_taken = known.is_some_and(|known| {
-            known.version == workflow.version && known.digest != workflow.digest()
-        });
-        if !is_taken {
-            return Ok(None);
-        }
-        self.version_taken(workflow, former.map(|former| former.version)).await.map(Some)
-    }
-
-    /// Returns the version of a file, which has another definition already, with the next free one.
-    async fn version_taken(
-        &self,
-        workflow: &Workflow,
-        unrecorded: Option<u32>,
-    ) -> Result<Taken, Failure> {
-        let (kv, name) = (&*self.broker.kv, &workflow.name);
-        let all = versions::all(kv, name).await.map_err(unavailable)?;
-        let recorded = all.first().map(|one| one.version.version);
-        let highest = recorded.max(unrecorded).max(Some(workflow.version)).unwrap_or_default();
-        let (name, version) = (name.clone(), workflow.version);
-        Ok(Taken { name, version, free: highest.saturating_add(1) })
-    }
-
-    /// Removes a workflow and its versions from the bucket. Returns the revision of the removal.
-    async fn remove_workflow(
-        &self,
-        name: &WorkflowName,
-        expected: Option<u64>,
-    ) -> Result<u64, Failure> {
-        let kv = &self.broker.kv;
-        for _ in 0..RACES_MAX {
-            let Some(former) = self.stored(name).await? else {
-                // Those that a removal left whose process died.
-                versions::forget(&**kv, name, u64::MAX).await.map_err(unavailable)?;
-                return Err(self.workflows.look(|shelf| not_stored(shelf, name)));
-            };
-            expect(name, expected, Some(&former))?;
-            match kv.delete_at(Bucket::Workflows, name.as_str(), former.revision).await {
-                Ok(revision) => {
-                    versions::forget(&**kv, name, revision).await.map_err(unavailable)?;
-                    return Ok(revision);
-                }
-                // Another writer was faster. Its change is what this request removes.
-                Err(KvError::Conflict(_)) => {}
-                Err(error) => return Err(unavailable(error)),
-            }
-        }
-        Err(unavailable(KvError::Conflict(name.to_string())))
-    }
-}
-
-/// A workflow to store, with its file and author.
-struct File<'a> {
-    workflow: &'a Workflow,
-    text: &'a str,
-    by: Option<String>,
-}
-
-/// A version that has another definition already, and the next free number.
-struct Taken {
-    name: WorkflowName,
-    version: u32,
-    free: u32,
-}
-
-impl Taken {
-    fn text(&self) -> Text<'_> {
-        let Self { name, version, free } = self;
-        Text::WorkflowVersionTaken { name, version, free }
-    }
-
-    fn failure(&self) -> Failure {
-        Failure::of(Code::InvalidRequest, self.text()).at("text").next(Text::RaiseVersion)
-    }
-}
-
-/// Returns the version of the bucket's value with its file, or `None` if the file cannot be read.
-fn unrecorded(name: &WorkflowName, value: &Versioned) -> Option<(WorkflowVersion, String)> {
-    let text = String::from_utf8(value.value.to_vec()).ok()?;
-    let read = read(&place(name), &text, &Known::default()).ok()?;
-    Some((versions::of(&read.workflow, None, None), text))
 }
 
 /// Returns warnings about the agents and the workflows of the bucket that name a workflow.
@@ -324,7 +178,7 @@ fn users(agents: &Catalogue, shelf: &Shelf, name: &WorkflowName) -> Warnings {
 }
 
 /// Returns the failure of a removal of a workflow that the bucket lacks.
-fn not_stored(shelf: &Shelf, name: &WorkflowName) -> Failure {
+pub(super) fn not_stored(shelf: &Shelf, name: &WorkflowName) -> Failure {
     match shelf.entry(name).map(|entry| entry.layer) {
         Some(Layer::Preset) => {
             let failure = Failure::of(Code::NotFound, Text::WorkflowBuiltIn { name });
@@ -337,7 +191,7 @@ fn not_stored(shelf: &Shelf, name: &WorkflowName) -> Failure {
 }
 
 /// Refuses a change of a workflow that has another revision than its author saw.
-fn expect(
+pub(super) fn expect(
     name: &WorkflowName,
     expected: Option<u64>,
     found: Option<&Versioned>,
@@ -345,7 +199,7 @@ fn expect(
     if is_expected(expected, found) { Ok(()) } else { Err(stale(name)) }
 }
 
-fn stale(name: &WorkflowName) -> Failure {
+pub(super) fn stale(name: &WorkflowName) -> Failure {
     let failure = Failure::of(Code::Stale, Text::WorkflowMoved { name });
     failure.at("expected_revision").next(Text::ReadWorkflow)
 }

@@ -148,19 +148,22 @@ pub(super) async fn all(kv: &dyn Kv, name: &WorkflowName) -> Result<Vec<Recorded
 pub(super) async fn prune(kv: &dyn Kv, name: &WorkflowName, in_force: u32) -> Result<(), KvError> {
     let others = all(kv, name).await?;
     let others = others.iter().filter(|one| one.version.version != in_force);
-    for low in others.skip(WORKFLOW_VERSIONS_MAX - 1) {
-        let key = key(name, low.version.version);
-        match kv.delete_at(Bucket::Workflows, &key, low.revision).await {
-            Ok(_) | Err(KvError::Conflict(_)) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
+    drop_all(kv, name, others.skip(WORKFLOW_VERSIONS_MAX - 1)).await
 }
 
 /// Removes the versions that were recorded before a revision of the bucket.
 pub(super) async fn forget(kv: &dyn Kv, name: &WorkflowName, before: u64) -> Result<(), KvError> {
-    for old in all(kv, name).await?.iter().filter(|one| one.revision < before) {
+    let all = all(kv, name).await?;
+    drop_all(kv, name, all.iter().filter(|one| one.revision < before)).await
+}
+
+/// Removes versions that nobody has written since they were read.
+async fn drop_all(
+    kv: &dyn Kv,
+    name: &WorkflowName,
+    old: impl Iterator<Item = &Recorded>,
+) -> Result<(), KvError> {
+    for old in old {
         let key = key(name, old.version.version);
         match kv.delete_at(Bucket::Workflows, &key, old.revision).await {
             Ok(_) | Err(KvError::Conflict(_)) => {}
