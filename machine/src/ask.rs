@@ -53,7 +53,7 @@ impl ActiveJob {
                 let prompt = text::confirm_plan(language, rules, &plan.title, plan.steps.len());
                 let digest = plan_digest(job, plan);
                 let there = self.execution.completed().into_iter().chain(self.execution.kept());
-                let (plan, completed) = (plan.clone(), there.collect());
+                let (plan, completed) = (Plan::clone(plan), there.collect());
                 let revision = self.execution.revision();
                 let finished = self.finished_steps();
                 let kind = QuestionKind::PlanCheck { plan, revision, digest, completed, finished };
@@ -239,13 +239,14 @@ impl ActiveJob {
     fn deliver_to_stage(&mut self, asking: &AskedQuestion, answer: &Answer) {
         let words = answer.text.clone().unwrap_or_default();
         match (self.planning.stage(), answer.decision) {
-            (Stage::Check { plan, .. }, Verdict::Approve) => self.adopt(plan.clone()),
+            (Stage::Check { plan, .. }, Verdict::Approve) => self.adopt(Plan::clone(plan)),
             (Stage::Check { plan, .. }, Verdict::Respond) => {
-                self.planning.say(PlanTalk::Revised { plan: plan.clone(), words });
+                let plan = Plan::clone(plan);
+                self.planning.say(PlanTalk::Revised { plan, words });
                 self.planning.next_round();
             }
             (Stage::Check { plan, .. }, Verdict::Edit) => {
-                self.edited(plan.clone(), asking, answer);
+                self.edited(Plan::clone(plan), asking, answer);
             }
             (Stage::Check { .. }, Verdict::Reject) => {
                 self.planning.enter(Stage::Rejected { reason: answer.text.clone() });

@@ -85,7 +85,7 @@ impl ActiveJob {
         self.planning.accept();
         self.planning.name_language(plan.language);
         if self.brief.agent.confirm && !plan.steps.is_empty() {
-            self.planning.enter(Stage::Check { plan, ask: None });
+            self.planning.propose(plan);
         } else {
             self.adopt(plan);
         }

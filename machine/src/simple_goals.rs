@@ -12,10 +12,7 @@ use proto::{
     tool::{Binding, Effect},
 };
 
-use super::{
-    state::{ActiveJob, Stage},
-    text::Text,
-};
+use super::{state::ActiveJob, text::Text};
 
 /// Number of changing calls in one turn that need a confirmation.
 const CHANGES: usize = 2;
@@ -59,7 +56,7 @@ impl ActiveJob {
         let observe = self.brief.agent.observe.clone();
         let ended = self.execution.end_plan(at, Cause::Turn, ReplanApply::ReplaceAll, &observe);
         self.timers.orphan(ended.orphans);
-        self.planning.enter(Stage::Check { plan, ask: None });
+        self.planning.propose(plan);
     }
 }
 

@@ -24,10 +24,10 @@ use super::{
 /// Returns the event of the plan, if it differs from the last one that was reported.
 pub(super) fn plan(
     before: Option<&Before>,
-    told: Option<&ToldPlan>,
+    (told, is_still): (Option<&ToldPlan>, bool),
+    plan: &PlanLook<'_>,
     after: &Look<'_>,
 ) -> Option<PlanEvent> {
-    let plan = after.plan()?;
     let phase = match told {
         None => PlanPhase::Created,
         Some(told) => {
@@ -35,7 +35,7 @@ pub(super) fn plan(
             let outline = before.map(|before| before.outline.as_slice()).unwrap_or_default();
             if completed && before.is_some_and(|before| !before.has_ended) {
                 PlanPhase::Completed
-            } else if outline == after.outline() && told.is(&plan) {
+            } else if outline == after.outline() && told.is(plan, is_still) {
                 return None;
             } else {
                 PlanPhase::Updated

@@ -13,7 +13,7 @@ use proto::{
     lang::Language,
     message::Usage,
     outline::Item,
-    plan::{Action, Step},
+    plan::{Action, Plan, Step},
     step::StepState,
     view::Artifact,
     workflow::{Region, Visit, WorkKind},
@@ -135,9 +135,9 @@ impl<'a> Look<'a> {
     pub(super) fn plan(&self) -> Option<PlanLook<'a>> {
         let open = self.open;
         let execution = &open.execution;
-        if let Some(plan) = open.planning.stage().proposed() {
-            let (title, proposed) = (plan.title.as_str(), plan.steps.as_slice());
-            let revision = execution.revision();
+        let proposed = open.planning.stage().proposed();
+        if let Some(plan) = proposed {
+            let (title, revision) = (plan.title.as_str(), execution.revision());
             let (confirmed, replanning) = (false, false);
             return Some(PlanLook { open, title, revision, confirmed, replanning, proposed });
         }
@@ -148,7 +148,7 @@ impl<'a> Look<'a> {
             revision,
             confirmed: true,
             replanning: open.is_replanning(),
-            proposed: &[],
+            proposed: None,
         })
     }
 }
@@ -174,15 +174,20 @@ pub(super) struct PlanLook<'a> {
     pub(super) confirmed: bool,
     /// `true` while the planner makes the next plan.
     pub(super) replanning: bool,
-    /// Steps that are not confirmed yet.
-    proposed: &'a [Step],
+    /// The plan that is not confirmed yet.
+    pub(super) proposed: Option<&'a Arc<Plan>>,
 }
 
 impl<'a> PlanLook<'a> {
     /// Returns the steps, in order.
     pub(super) fn steps(&self) -> impl Iterator<Item = StepLook<'a>> + use<'a> {
-        let runs = self.open.in_sight().map(StepLook::Run);
-        runs.chain(self.proposed.iter().map(StepLook::Proposed))
+        let proposed = self.proposed.into_iter().flat_map(|plan| &plan.steps);
+        self.runs().chain(proposed.map(StepLook::Proposed))
+    }
+
+    /// Returns the steps that are or were in force, in order.
+    pub(super) fn runs(&self) -> impl Iterator<Item = StepLook<'a>> + use<'a> {
+        self.open.in_sight().map(StepLook::Run)
     }
 }
 

@@ -9,7 +9,7 @@ use proto::{
     id::{AskId, Seq, StepId},
     job::{JobState, SubStatus},
     outline::Item,
-    plan::Step,
+    plan::{Plan, Step},
     step::StepState,
 };
 
@@ -89,6 +89,8 @@ pub(super) struct ToldPlan {
     revision: u32,
     confirmed: bool,
     replanning: bool,
+    /// The plan that was not confirmed.
+    proposed: Option<Arc<Plan>>,
     pub(super) steps: Vec<ToldStep>,
 }
 
@@ -103,22 +105,43 @@ pub(super) struct ToldStep {
 }
 
 impl ToldPlan {
-    /// Returns `true` if the plans are equal except for the progress of their steps.
-    pub(super) fn is(&self, plan: &PlanLook<'_>) -> bool {
+    /// Returns `true` if the plans are equal except for the progress of their steps. `is_still` says
+    /// that the steps are those of [`Self::has_steps_of`].
+    pub(super) fn is(&self, plan: &PlanLook<'_>, is_still: bool) -> bool {
         let mut steps = plan.steps();
+        let mut are_same = || {
+            self.steps.iter().all(|told| steps.next().is_some_and(|step| told.is(step)))
+                && steps.next().is_none()
+        };
         (self.revision, self.confirmed, self.replanning)
             == (plan.revision, plan.confirmed, plan.replanning)
             && self.title == plan.title
-            && self.steps.iter().all(|told| steps.next().is_some_and(|step| told.is(step)))
-            && steps.next().is_none()
+            && (is_still || are_same())
     }
 
-    pub(super) fn update(&mut self, plan: &PlanLook<'_>) {
+    /// Returns `true` if the steps are the very same ones and made no progress.
+    pub(super) fn has_steps_of(&self, plan: &PlanLook<'_>) -> bool {
+        let proposed = match (&self.proposed, plan.proposed) {
+            (None, None) => 0,
+            (Some(was), Some(is)) if Arc::ptr_eq(was, is) => is.steps.len(),
+            (None | Some(_), None | Some(_)) => return false,
+        };
+        let mut told = self.steps.iter();
+        plan.runs().all(|run| told.next().is_some_and(|told| told.stands(run)))
+            && told.len() == proposed
+    }
+
+    /// Remembers a plan.
+    pub(super) fn update(&mut self, plan: &PlanLook<'_>, is_still: bool) {
         if self.title != plan.title {
             plan.title.clone_into(&mut self.title);
         }
         (self.revision, self.confirmed) = (plan.revision, plan.confirmed);
         self.replanning = plan.replanning;
+        if is_still {
+            return;
+        }
+        self.proposed = plan.proposed.cloned();
         let mut there = 0;
         for step in plan.steps() {
             match self.steps.get_mut(there) {
@@ -160,6 +183,14 @@ impl ToldStep {
     /// Returns `true` if this is a step with the same id.
     pub(super) fn has_id_of(&self, step: StepLook<'_>) -> bool {
         std::ptr::eq(&*self.step, step.step()) || *self.id() == *step.id()
+    }
+
+    /// Returns `true` if this is the very same step and it made no progress.
+    fn stands(&self, step: StepLook<'_>) -> bool {
+        std::ptr::eq(&*self.step, step.step())
+            && (self.state, self.attempts) == (step.state(), step.attempts())
+            && self.attachments == step.attachments()
+            && self.outline == step.outline()
     }
 
     fn is(&self, step: StepLook<'_>) -> bool {

@@ -100,14 +100,7 @@ impl Projection {
         }
         let before = self.before.as_ref();
         persons::said(before, known, after, &mut events);
-        events.extend(changes::plan(before, self.told.as_ref(), after).map(Happened::Plan));
-        let plan = after.plan();
-        let shown = self.told.as_ref().filter(|_| before.is_some_and(|before| before.has_plan));
-        let was = shown.map(|told| told.steps.as_slice()).unwrap_or_default();
-        changes::steps(was, plan.as_ref(), &mut events);
-        if let Some(plan) = &plan {
-            self.told.get_or_insert_default().update(plan);
-        }
+        self.planned(after, &mut events);
         if let Some(known) = known {
             self.calling(known, &mut events);
         }
@@ -130,6 +123,22 @@ impl Projection {
             events.extend(after.new_artifacts().cloned().map(Happened::Artifact));
         }
         events
+    }
+
+    /// Adds the changes of the plan and of its steps.
+    fn planned(&mut self, after: &Look<'_>, events: &mut Vec<Happened>) {
+        let (before, told, plan) = (self.before.as_ref(), self.told.as_ref(), after.plan());
+        let shown = told.filter(|_| before.is_some_and(|before| before.has_plan));
+        let was = shown.map(|told| told.steps.as_slice()).unwrap_or_default();
+        let Some(plan) = plan else { return changes::steps(was, None, events) };
+        // Most records move no step, and a plan may have hundreds.
+        let is_still = told.is_some_and(|told| told.has_steps_of(&plan));
+        let changed = changes::plan(before, (told, is_still), &plan, after);
+        events.extend(changed.map(Happened::Plan));
+        if !is_still || shown.is_none() {
+            changes::steps(was, Some(&plan), events);
+        }
+        self.told.get_or_insert_default().update(&plan, is_still);
     }
 
     /// Adds the notices of a command that the last command of the same step, or of the planner, did

@@ -1,5 +1,7 @@
 //! The planning rounds of a job, and the stage that they lead to.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use proto::{
     decision::PlanTalk,
@@ -56,7 +58,7 @@ pub(crate) enum Stage {
     /// Too many replies of the planner were unusable; a person decides how to continue.
     Confused { reply: String, error: String, ask: Option<AskId> },
     /// The plan waits for a person's confirmation.
-    Check { plan: Plan, ask: Option<AskId> },
+    Check { plan: Arc<Plan>, ask: Option<AskId> },
     /// The steps are being carried out.
     Execute,
     /// The job will fail; running work may finish.
@@ -71,7 +73,7 @@ impl Stage {
         if let Self::Plan { attempts } = self { Some(attempts) } else { None }
     }
 
-    pub(crate) fn proposed(&self) -> Option<&Plan> {
+    pub(crate) fn proposed(&self) -> Option<&Arc<Plan>> {
         if let Self::Check { plan, .. } = self { Some(plan) } else { None }
     }
 }
@@ -147,11 +149,16 @@ impl Planning {
         self.stage = Stage::Plan { attempts: Attempts::default() };
     }
 
+    /// Begins the wait for a person's confirmation of a plan.
+    pub(crate) fn propose(&mut self, plan: Plan) {
+        self.stage = Stage::Check { plan: Arc::new(plan), ask: None };
+    }
+
     /// Asks for confirmation again, with another plan. The next round's number names the new
     /// question.
     pub(crate) fn show_again(&mut self, plan: Plan) {
         self.round = self.round.saturating_add(1);
-        self.stage = Stage::Check { plan, ask: None };
+        self.propose(plan);
     }
 
     pub(crate) fn dialogue(&self) -> &[PlanTalk] {
