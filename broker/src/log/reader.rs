@@ -26,6 +26,12 @@ pub trait Reader: Send + Sync + 'static {
     /// whose write had been acknowledged to any client before this call.
     async fn read(&self, job: &JobId, after: Seq) -> Result<Vec<Entry>, LogError>;
 
+    /// Streams all records of a job that [`Self::read`] returns, in parts, each as soon as it is
+    /// read.
+    fn read_in_parts<'a>(&'a self, job: &'a JobId) -> BoxStream<'a, Result<Vec<Entry>, LogError>> {
+        Box::pin(futures::stream::once(self.read(job, Seq(0))))
+    }
+
     /// Reads a job's first record from the door, which is its submission, and nothing else of its
     /// log. Includes every record whose write had been acknowledged to any client before this call.
     async fn first(&self, job: &JobId) -> Result<Option<Entry>, LogError> {
@@ -94,7 +100,7 @@ pub struct ShardState {
     pub records: u64,
 }
 
-/// How far the milestones of a shard were read: positions, and the state of the shard then.
+/// Progress of a reader through the milestones of a shard.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Passed {
     /// Position of the last fact from the door.

@@ -1,6 +1,6 @@
 //! [`Log`](crate::log::Log) on JetStream.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, pin::pin, sync::Arc, time::Duration};
 
 use async_nats::HeaderMap;
 use async_trait::async_trait;
@@ -177,6 +177,25 @@ impl Reader for NatsLog {
             entries.extend(self.entry(message).await?);
         }
         Ok(entries)
+    }
+
+    fn read_in_parts<'a>(&'a self, job: &'a JobId) -> BoxStream<'a, Result<Vec<Entry>, LogError>> {
+        Box::pin(async_stream::try_stream! {
+            let (stream, filter) = (self.stream_of(job), self.subjects.everything_of(job));
+            let replicas = self.options.replicas;
+            let mut parts = pin!(read::parts(&self.link, &stream, &filter, replicas));
+            while let Some(part) = parts.next().await {
+                let part = match part {
+                    Ok(part) => part,
+                    Err(error) => Err(self.unread(&stream, error).await)?,
+                };
+                let mut entries = Vec::with_capacity(part.len());
+                for message in part {
+                    entries.extend(self.entry(message).await?);
+                }
+                yield entries;
+            }
+        })
     }
 
     async fn first(&self, job: &JobId) -> Result<Option<Entry>, LogError> {

@@ -14,7 +14,7 @@ use async_nats::{
     jetstream::{message::StreamMessage, stream::RawMessage},
 };
 use bytes::Bytes;
-use futures::StreamExt;
+use futures::{Stream, StreamExt, future::maybe_done};
 use jiff::Timestamp;
 use proto::id::Seq;
 use serde::Deserialize;
@@ -78,6 +78,45 @@ pub(super) async fn all(
         read.push(next);
     }
     Ok(read)
+}
+
+/// Streams what [`all`] returns from the first message on, page by page. The next page is on its way
+/// while its receiver works on one.
+pub(super) fn parts<'a>(
+    link: &'a Link,
+    stream: &'a str,
+    filter: &'a str,
+    replicas: u8,
+) -> impl Stream<Item = Result<Vec<Stored>, AskError>> + 'a {
+    async_stream::try_stream! {
+        let mut last = Seq(0);
+        if replicas > 1 {
+            last = last_at_leader(link, stream, filter).await?.map_or(last, |message| message.seq);
+        }
+        let mut at = Seq(0);
+        let mut next = Box::pin(maybe_done(page(link, stream, filter, at, PAGE)));
+        loop {
+            next.as_mut().await;
+            // The future was just awaited, and each output is taken once.
+            let Some(read) = next.as_mut().take_output() else { return };
+            let Page { messages, more } = read?;
+            let Some(newest) = messages.last() else { break };
+            at = newest.seq;
+            next.set(maybe_done(page(link, stream, filter, at, PAGE)));
+            if !more {
+                yield messages;
+                break;
+            }
+            let _ = futures::poll!(next.as_mut());
+            yield messages;
+        }
+        // A replica applies writes in order, so its messages are a prefix of the leader's.
+        while at < last {
+            let Some(message) = next_at_leader(link, stream, filter, at).await? else { return };
+            at = message.seq;
+            yield vec![message];
+        }
+    }
 }
 
 async fn pages(

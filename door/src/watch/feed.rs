@@ -55,6 +55,8 @@ impl Memory {
 pub(super) struct Feed {
     /// Last folded record; 0 before the first.
     pub(super) seq: Seq,
+    /// `true` once everything was published that was stored when the feed began.
+    pub(super) is_current: bool,
     /// Last records, in order.
     items: VecDeque<Arc<Item>>,
     /// Last record that is no longer kept.
@@ -94,6 +96,7 @@ impl Feed {
     pub(super) fn new(memory: Arc<Memory>) -> Self {
         Self {
             seq: Seq(0),
+            is_current: false,
             items: VecDeque::new(),
             dropped: Seq(0),
             bytes: 0,

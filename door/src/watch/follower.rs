@@ -43,19 +43,9 @@ pub(super) async fn run(observer: Observer, id: JobId, feed: Arc<watch::Sender<F
 }
 
 async fn follow(observer: &Observer, id: JobId, feed: &watch::Sender<Feed>) -> Result<(), Failure> {
-    let entries = fold::read(observer.log(), &id).await?;
-    let mut items = Vec::with_capacity(entries.len());
-    let folded = replay(&id, &entries, |_, events| items.push(events));
-    let events = items.into_iter().chain(std::iter::repeat_with(Vec::new));
-    let items = entries.into_iter().zip(events).map(|(entry, events)| Item::new(entry, events));
-    let items: Vec<_> = items.collect();
-    let (job, projection) = match folded {
-        Ok(folded) => folded,
-        Err(failure) => {
-            // Records are shown even if the fold failed.
-            feed.send_modify(|feed| items.into_iter().for_each(|item| feed.push(item)));
-            return Err(failure);
-        }
+    let (job, projection) = match in_parts(observer, &id, feed).await? {
+        Some(folded) => folded,
+        None => whole(observer, &id, feed).await?,
     };
     let mut follower = Follower {
         observer,
@@ -67,7 +57,7 @@ async fn follow(observer: &Observer, id: JobId, feed: &watch::Sender<Feed>) -> R
         held: Vec::new(),
     };
     follower.observe().await;
-    follower.publish(items)?;
+    follower.publish(Vec::new())?;
     let mut looks = tokio::time::interval(OBSERVE_EVERY);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     looks.reset();
@@ -85,6 +75,55 @@ async fn follow(observer: &Observer, id: JobId, feed: &watch::Sender<Feed>) -> R
         }
     }
     Ok(())
+}
+
+/// Folds what is stored, and publishes each part as soon as it is read. Returns `None` if the log has
+/// to be folded as a whole.
+async fn in_parts(
+    observer: &Observer,
+    id: &JobId,
+    feed: &watch::Sender<Feed>,
+) -> Result<Option<(Job, Projection)>, Failure> {
+    let (mut job, mut projection) = (Job::new(id.clone()), Projection::default());
+    let mut parts = observer.log().read_in_parts(id);
+    while let Some(part) = parts.next().await {
+        let part = part?;
+        let items = fold::apart(id, || {
+            let mut items = Vec::with_capacity(part.len());
+            for entry in part {
+                job.take(&entry);
+                if job.must_be_refolded() {
+                    return None;
+                }
+                let events = events(&mut projection, &entry, &job);
+                items.push(Item::new(entry, events));
+            }
+            Some(items)
+        });
+        let Ok(Some(items)) = items else { return Ok(None) };
+        feed.send_modify(|feed| items.into_iter().for_each(|item| feed.push(item)));
+    }
+    if job.seq() == Seq(0) { Err(fold::missing(id)) } else { Ok(Some((job, projection))) }
+}
+
+/// Folds a whole log at once, and publishes what the feed lacks.
+async fn whole(
+    observer: &Observer,
+    id: &JobId,
+    feed: &watch::Sender<Feed>,
+) -> Result<(Job, Projection), Failure> {
+    let entries = fold::read(observer.log(), id).await?;
+    let mut items = Vec::with_capacity(entries.len());
+    let folded = replay(id, &entries, |_, events| items.push(events));
+    let events = items.into_iter().chain(std::iter::repeat_with(Vec::new));
+    let items = entries.into_iter().zip(events).map(|(entry, events)| Item::new(entry, events));
+    // Records are shown even if the fold failed.
+    feed.send_modify(|feed| {
+        let published = feed.seq;
+        let lacking = items.filter(|item| item.entry.seq > published);
+        lacking.for_each(|item| feed.push(item));
+    });
+    folded
 }
 
 /// Folds a whole log, and calls `each` with every entry and its events.
@@ -169,6 +208,7 @@ impl Follower<'_> {
         let is_due = Instant::now() >= self.due || self.job.outcome().is_some();
         let view = is_due.then(|| self.view()).transpose();
         self.feed.send_modify(|feed| {
+            feed.is_current = true;
             items.into_iter().for_each(|item| feed.push(item));
             if let Ok(Some(view)) = &view {
                 feed.show(view.clone());

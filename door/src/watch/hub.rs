@@ -113,7 +113,12 @@ impl WatchedJob {
             AbortOnDropHandle::new(tokio::spawn(follower::run(observer, id, feed)))
         });
         let begun = {
-            let feed = feed.wait_for(|feed| feed.seq > Seq(0) || feed.end.is_some()).await;
+            // No view precedes the last record that is stored, so the first watcher begins at once.
+            let has_begun = |feed: &Feed| match is_first {
+                true => feed.seq > Seq(0),
+                false => feed.is_current,
+            };
+            let feed = feed.wait_for(|feed| has_begun(feed) || feed.end.is_some()).await;
             let feed = feed.map_err(|_| feed::again(Text::FeedEnded))?;
             match &feed.end {
                 Some(Err(failure)) if feed.seq == Seq(0) => Err(failure.clone()),

@@ -1,6 +1,7 @@
 //! Reads and watches of a job's log.
 
 use broker::log::Latest;
+use futures::{StreamExt, TryStreamExt};
 use proto::{id::Seq, record::Unreadable, subject::Family};
 
 use super::{fixtures::Fixture, on_every_broker, race_on_every_broker, words::*};
@@ -98,6 +99,11 @@ async fn a_log_of_many_records_is_read_whole(f: &impl Fixture) {
     }
     let all = broker.log.read(&job, Seq(0)).await.unwrap();
     assert_eq!(all.iter().map(number).collect::<Vec<_>>(), (0..1500).collect::<Vec<_>>());
+    let parts: Vec<_> = broker.log.read_in_parts(&job).try_collect().await.unwrap();
+    assert_eq!(seqs(&parts.concat()), seqs(&all));
+    let nobody = self::job("nobody");
+    let mut parts = broker.log.read_in_parts(&nobody);
+    assert!(parts.next().await.is_none_or(|part| part.unwrap().is_empty()));
 }
 
 async fn timers_are_no_records(f: &impl Fixture) {

@@ -8,6 +8,7 @@ use broker::{
     nats::{self, NatsOptions},
     testing::{NatsCluster, wait::eventually},
 };
+use futures::TryStreamExt;
 use proto::id::{JobId, Seq, WorkerId};
 
 use crate::contract::{fixtures::subjects, words::*};
@@ -54,6 +55,8 @@ async fn a_cluster_goes_on_when_the_leader_of_a_stream_dies() {
         after = decide(&broker, &job, n..n + 1, after).await;
         let last = reader.log.read(&job, Seq(0)).await.unwrap().last().map(|e| e.seq);
         assert_eq!(last, Some(after));
+        let parts: Vec<_> = reader.log.read_in_parts(&job).try_collect().await.unwrap();
+        assert_eq!(parts.concat().last().map(|e| e.seq), Some(after));
     }
     next_fact(&mut feed).await.ack.done().await;
     for n in 0..20 {
