@@ -63,6 +63,22 @@ pub struct Request {
     pub reply: Box<dyn Reply>,
 }
 
+/// A request outside the front door, from a process of the same broker user.
+#[derive(Debug)]
+pub struct Direct {
+    /// The payload, in the encoding that the subject implies.
+    pub payload: Bytes,
+    /// Sends answers to the caller.
+    pub answer: Box<dyn Answer>,
+}
+
+/// Sends answers to the caller of a [`Direct`] request.
+#[async_trait]
+pub trait Answer: Send + Sync + std::fmt::Debug {
+    /// Sends one of several answers.
+    async fn send(&self, payload: Bytes) -> Result<(), BusError>;
+}
+
 /// Sends answers to the caller of a request.
 #[async_trait]
 pub trait Reply: Send + Sync + std::fmt::Debug {
@@ -112,6 +128,11 @@ pub trait Bus: Send + Sync + 'static {
         context: RequestContext,
         idle: Duration,
     ) -> Result<BoxStream<'static, Result<Message, BusError>>, BusError>;
+
+    /// Streams every request on a subject. All listeners receive each request, and each may answer
+    /// it. A request counts only if its answers go below this connection's own inbox prefix:
+    /// callers and listeners have the same broker user, or at least its prefix.
+    async fn listen(&self, subject: String) -> Result<BoxStream<'static, Direct>, BusError>;
 
     /// Serves verbs of the micro service `callboard` under `<prefix>.svc.<verb>`. Requests for a
     /// verb are balanced over every process that serves it. Answers `$SRV.PING`, `INFO` and `STATS`

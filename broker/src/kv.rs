@@ -1,5 +1,5 @@
 //! Small shared values with compare-and-set: the tool registry, the inbox, the task list, the jobs
-//! of conversations, agents, workflows.
+//! of conversations, agents, workflows, the hosts of sessions.
 
 use std::{fmt, time::Duration};
 
@@ -9,6 +9,7 @@ use futures::stream::BoxStream;
 use proto::{
     id::{AskId, JobId},
     lang::Language,
+    session::SessionKind,
 };
 use tokio::time::Instant;
 
@@ -39,6 +40,8 @@ pub enum Bucket {
     /// Workflows stored while the installation runs, by name, as YAML, and their versions, by
     /// `<name>.<version>`.
     Workflows,
+    /// Hosts of jobs' sessions, by `<kind>.<job>`.
+    Sessions,
 }
 
 impl Bucket {
@@ -64,6 +67,7 @@ impl Bucket {
             Self::Links => Text::Links,
             Self::Mcp => Text::Mcp,
             Self::Workflows => Text::Workflows,
+            Self::Sessions => Text::Sessions,
         };
         text.text(language)
     }
@@ -84,6 +88,18 @@ pub fn inbox_key(job: &JobId, ask: &AskId) -> String {
 pub fn inbox_question(key: &str) -> Option<(JobId, AskId)> {
     let (job, ask) = key.split_once('.').filter(|_| key != INBOX_COMPLETE)?;
     Some((JobId::new(job).ok()?, AskId::new(ask).ok()?))
+}
+
+/// Builds the key of a job's session.
+#[must_use]
+pub fn session_key(kind: SessionKind, job: &JobId) -> String {
+    format!("{kind}.{job}")
+}
+
+/// Parses the key of a session of this kind; `None` if it is malformed.
+#[must_use]
+pub fn session_job(kind: SessionKind, key: &str) -> Option<JobId> {
+    JobId::new(key.strip_prefix(kind.as_str())?.strip_prefix('.')?).ok()
 }
 
 /// A stored value and its revision.

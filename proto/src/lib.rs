@@ -61,6 +61,7 @@ pub mod retry;
 pub mod revision;
 pub mod rules;
 pub mod schema;
+pub mod session;
 pub mod slash;
 pub mod source;
 pub mod spent;

@@ -78,6 +78,9 @@ pub const WAIT_MS_MAX: u64 = 365 * 24 * 3600 * 1000;
 /// Maximum size of an ephemeral (bincode) message, in bytes. It also bounds hostile length
 /// prefixes.
 pub const WIRE_BYTES_MAX: usize = 256 * 1024;
+/// Maximum body of a request to a session, and of its result, in bytes. With the other fields it
+/// fits into [`WIRE_BYTES_MAX`].
+pub const SESSION_BODY_BYTES_MAX: usize = 192 * 1024;
 /// Maximum number of open questions of one job.
 pub const OPEN_QUESTIONS_MAX: usize = 100;
 /// Characters that each end of a long text in a prompt keeps.

@@ -10,6 +10,8 @@
 //! <prefix>.stop.<shard>.<job>                 ephemeral: cancellation of a job's work
 //! <prefix>.pulse.ask                          ephemeral: somebody reads pulses
 //! <prefix>.pulse.shard.<shard>                ephemeral: which jobs of a shard changed
+//! <prefix>.host.<kind>                        ephemeral: a host for a new session is sought
+//! <prefix>.host.<kind>.<worker>               ephemeral: requests to one host of sessions
 //! <prefix>.svc.<verb>                         the front door
 //! <prefix>.object.<sha256>.<piece>            large values, in a stream of their own
 //! ```
@@ -19,6 +21,7 @@ use crate::{
     fact::Source,
     id::{HookName, JobId, Pool, Shard, TimerName, WorkerId},
     pools,
+    session::SessionKind,
 };
 
 /// Prefix of the name of an outbox's consumer.
@@ -265,6 +268,18 @@ impl Subjects {
     pub fn stopped(&self, subject: &str) -> Option<JobId> {
         let job = JobId::new(subject.rsplit('.').next()?).ok()?;
         (subject == self.stop(&job)).then_some(job)
+    }
+
+    /// Returns the subject on which all hosts of a kind of session are asked for offers.
+    #[must_use]
+    pub fn hosts(&self, kind: SessionKind) -> String {
+        format!("{}.host.{kind}", self.prefix)
+    }
+
+    /// Returns the subject of the requests to one host of a kind of session.
+    #[must_use]
+    pub fn host(&self, kind: SessionKind, host: &WorkerId) -> String {
+        format!("{}.host.{kind}.{host}", self.prefix)
     }
 
     /// Returns the subject of a verb of the front door.

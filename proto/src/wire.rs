@@ -1,8 +1,11 @@
-//! The ephemeral messages in bincode: presence, progress, token deltas and pulses.
+//! The ephemeral messages in bincode: presence, progress, token deltas, pulses, and the requests to
+//! [hosts of sessions](host).
 //!
 //! Architecture invariant: only this file names `bincode`, so that a successor can replace it here.
 //! A message is `[version][bincode]`. Types on the wire use no zero-sized elements, no flattening,
 //! no skipped fields and no untagged enums, none of which bincode can read back.
+
+pub mod host;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 

@@ -17,6 +17,7 @@ pub mod presence;
 pub mod registry;
 pub mod schema;
 pub mod service;
+pub mod sessions;
 pub mod shutdown;
 pub mod telemetry;
 pub mod testing;

@@ -20,7 +20,7 @@ use proto::{
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
 use super::{Call, Faults};
-use crate::bus::{Bus, BusError, Message, Reply, Request, RequestContext};
+use crate::bus::{Answer, Bus, BusError, Direct, Message, Reply, Request, RequestContext};
 
 /// Capacity of one subscriber's queue; further messages are lost, as on NATS.
 const WAITING_MAX: usize = 64 * 1024;
@@ -223,6 +223,22 @@ impl Bus for MemoryBus {
         }))
     }
 
+    async fn listen(&self, subject: String) -> Result<BoxStream<'static, Direct>, BusError> {
+        self.reach(&Bytes::new())?;
+        let (sender, mut requests) = mpsc::channel(WAITING_MAX);
+        let id = self.listeners.listen(subject, None, sender);
+        let listening = Listening { listeners: Arc::clone(&self.listeners), ids: vec![id] };
+        Ok(Box::pin(async_stream::stream! {
+            let _listening = listening;
+            while let Some(sent) = requests.recv().await {
+                if let Some(reply) = sent.reply {
+                    let Message { subject, payload } = sent.message;
+                    yield Direct { payload, answer: Box::new(MemoryReply { subject, reply }) };
+                }
+            }
+        }))
+    }
+
     async fn serve(&self, verbs: Vec<Verb>) -> Result<BoxStream<'static, Request>, BusError> {
         self.reach(&Bytes::new())?;
         let (sender, mut requests) = mpsc::channel(WAITING_MAX);
@@ -257,12 +273,7 @@ struct MemoryReply {
 }
 
 #[async_trait]
-impl Reply for MemoryReply {
-    /// All callers in memory are one: replies go through a channel and not to an inbox.
-    fn inbox(&self) -> &str {
-        ""
-    }
-
+impl Answer for MemoryReply {
     async fn send(&self, payload: Bytes) -> Result<(), BusError> {
         let bytes = payload.len();
         if bytes > PAYLOAD_BYTES_MAX {
@@ -272,16 +283,28 @@ impl Reply for MemoryReply {
         let _ = self.reply.try_send(Message { subject: self.subject.clone(), payload });
         Ok(())
     }
+}
+
+#[async_trait]
+impl Reply for MemoryReply {
+    /// All callers in memory are one: replies go through a channel and not to an inbox.
+    fn inbox(&self) -> &str {
+        ""
+    }
+
+    async fn send(&self, payload: Bytes) -> Result<(), BusError> {
+        Answer::send(self, payload).await
+    }
 
     async fn is_heard(&self, payload: Bytes) -> Result<bool, BusError> {
-        self.send(payload).await?;
+        Answer::send(self, payload).await?;
         Ok(!self.reply.is_closed())
     }
 
     async fn refuse(&self, failure: Failure) -> Result<(), BusError> {
         let body = serde_json::to_vec(&Refusal { error: failure })
             .expect("a refusal holds strings, numbers and JSON that was checked");
-        self.send(Bytes::from(body)).await
+        Answer::send(self, Bytes::from(body)).await
     }
 }
 

@@ -11,8 +11,14 @@ use bytes::Bytes;
 use futures::{StreamExt, stream::BoxStream};
 use proto::{door::Verb, subject::Subjects, trace::TRACEPARENT};
 
-use super::{NatsOptions, link::Link, publish, reply::ReplyRule, serve};
-use crate::bus::{Bus, BusError, Message, Request, RequestContext};
+use super::{
+    NatsOptions,
+    link::Link,
+    publish,
+    reply::{ReplyRule, ReplyTo},
+    serve,
+};
+use crate::bus::{Answer, Bus, BusError, Direct, Message, Request, RequestContext};
 
 /// The header that carries a caller's token.
 pub(super) const TOKEN: &str = "Callboard-Token";
@@ -23,12 +29,15 @@ pub(super) struct NatsBus {
     link: Arc<Link>,
     subjects: Subjects,
     rule: Arc<ReplyRule>,
+    own_inbox: Arc<ReplyRule>,
 }
 
 impl NatsBus {
     pub(super) fn new(link: Arc<Link>, subjects: Subjects, options: &NatsOptions) -> Self {
         let rule = Arc::new(ReplyRule::new(&options.reply_inboxes, &subjects));
-        Self { link, subjects, rule }
+        let own = std::slice::from_ref(&options.inbox_prefix);
+        let own_inbox = Arc::new(ReplyRule::new(own, &subjects));
+        Self { link, subjects, rule, own_inbox }
     }
 
     fn check_size(&self, payload: &Bytes) -> Result<(), BusError> {
@@ -145,12 +154,36 @@ impl Bus for NatsBus {
         }))
     }
 
+    async fn listen(&self, subject: String) -> Result<BoxStream<'static, Direct>, BusError> {
+        let requests = self.hand_over(self.link.client.subscribe(subject)).await?;
+        self.settled().await?;
+        let (link, rule) = (Arc::clone(&self.link), Arc::clone(&self.own_inbox));
+        Ok(Box::pin(requests.filter_map(move |message| {
+            let answer = rule.admit(&message).map(|to| NatsAnswer { link: Arc::clone(&link), to });
+            let payload = message.payload;
+            std::future::ready(answer.map(|answer| Direct { payload, answer: Box::new(answer) }))
+        })))
+    }
+
     async fn serve(&self, verbs: Vec<Verb>) -> Result<BoxStream<'static, Request>, BusError> {
         let (link, rule) = (Arc::clone(&self.link), Arc::clone(&self.rule));
         let serving = serve::open(link, rule, &self.subjects, verbs);
         let requests = self.hand_over(serving).await?;
         self.settled().await?;
         Ok(requests)
+    }
+}
+
+#[derive(Debug)]
+struct NatsAnswer {
+    link: Arc<Link>,
+    to: ReplyTo,
+}
+
+#[async_trait]
+impl Answer for NatsAnswer {
+    async fn send(&self, payload: Bytes) -> Result<(), BusError> {
+        self.to.send(&self.link, None, payload).await
     }
 }
 

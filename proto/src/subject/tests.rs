@@ -72,6 +72,14 @@ fn a_stop_is_heard_on_the_subject_of_its_job_alone() {
 }
 
 #[test]
+fn the_subjects_of_hosts_begin_with_the_kind_of_their_sessions() {
+    let (s, kind) = (subjects(), SessionKind::Browser);
+    let host = WorkerId::new("w1").unwrap();
+    assert_eq!([s.hosts(kind), s.host(kind, &host)], ["cb.host.browser", "cb.host.browser.w1"]);
+    assert!(s.parse(&s.host(kind, &host)).is_err());
+}
+
+#[test]
 fn what_a_newer_callboard_wrote_has_its_place() {
     for (subject, family) in [
         ("cb.6.demo.in.boss", Family::UnknownIn("boss".into())),

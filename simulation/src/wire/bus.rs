@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use broker::bus::{Bus, BusError, Message, Reply, Request, RequestContext};
+use broker::bus::{Answer, Bus, BusError, Direct, Message, Reply, Request, RequestContext};
 use bytes::Bytes;
 use futures::{StreamExt, stream::BoxStream};
 use proto::{door::Verb, error::Failure};
@@ -83,6 +83,21 @@ impl Bus for WiredBus {
         self.inner.request_many(subject, payload, context, idle).await
     }
 
+    async fn listen(&self, subject: String) -> Result<BoxStream<'static, Direct>, BusError> {
+        self.wire.send().await?;
+        let mut requests = self.inner.listen(subject).await?;
+        let wire = self.wire.clone();
+        Ok(Box::pin(async_stream::stream! {
+            while let Some(Direct { payload, answer }) = requests.next().await {
+                if wire.link.standing() != LinkState::Cut {
+                    wire.link.hold().await;
+                    let answer = WiredAnswer { wire: wire.clone(), inner: answer };
+                    yield Direct { payload, answer: Box::new(answer) };
+                }
+            }
+        }))
+    }
+
     async fn serve(&self, verbs: Vec<Verb>) -> Result<BoxStream<'static, Request>, BusError> {
         self.wire.send().await?;
         let mut requests = self.inner.serve(verbs).await?;
@@ -101,17 +116,28 @@ impl Bus for WiredBus {
 }
 
 #[derive(Debug)]
+struct WiredAnswer {
+    wire: Wire,
+    inner: Box<dyn Answer>,
+}
+
+#[async_trait]
+impl Answer for WiredAnswer {
+    async fn send(&self, payload: Bytes) -> Result<(), BusError> {
+        if arrives(&self.wire).await? { self.inner.send(payload).await } else { Ok(()) }
+    }
+}
+
+#[derive(Debug)]
 struct WiredReply {
     wire: Wire,
     inner: Box<dyn Reply>,
 }
 
-impl WiredReply {
-    /// Returns whether the answer arrives. The service does not learn of a loss.
-    async fn arrives(&self) -> Result<bool, BusError> {
-        self.wire.send().await?;
-        Ok(!self.wire.chance.percent(self.wire.fault_rates.messages_percent()))
-    }
+/// Returns whether an answer arrives. Its sender does not learn of a loss.
+async fn arrives(wire: &Wire) -> Result<bool, BusError> {
+    wire.send().await?;
+    Ok(!wire.chance.percent(wire.fault_rates.messages_percent()))
 }
 
 #[async_trait]
@@ -121,10 +147,10 @@ impl Reply for WiredReply {
     }
 
     async fn send(&self, payload: Bytes) -> Result<(), BusError> {
-        if self.arrives().await? { self.inner.send(payload).await } else { Ok(()) }
+        if arrives(&self.wire).await? { self.inner.send(payload).await } else { Ok(()) }
     }
 
     async fn refuse(&self, failure: Failure) -> Result<(), BusError> {
-        if self.arrives().await? { self.inner.refuse(failure).await } else { Ok(()) }
+        if arrives(&self.wire).await? { self.inner.refuse(failure).await } else { Ok(()) }
     }
 }

@@ -35,7 +35,7 @@ rules:
 "#;
 
 /// The buckets that an installation can lose without a loss of jobs.
-const BUCKETS: [&str; 8] = [
+const BUCKETS: [&str; 9] = [
     "KV_cb-inbox",
     "KV_cb-tools",
     "KV_cb-tasks",
@@ -44,6 +44,7 @@ const BUCKETS: [&str; 8] = [
     "KV_cb-links",
     "KV_cb-mcp",
     "KV_cb-workflows",
+    "KV_cb-sessions",
 ];
 
 fn said(output: &Output) -> String {

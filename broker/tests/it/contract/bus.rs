@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use broker::{
     Broker,
-    bus::{BusError, Message, Request, RequestContext},
+    bus::{BusError, Direct, Message, Request, RequestContext},
     testing::wait::{PATIENCE, eventually},
 };
 use bytes::Bytes;
@@ -30,6 +30,9 @@ on_every_broker![
     servers_share_the_requests,
     a_server_is_told_which_verb_was_asked_for,
     what_is_too_large_is_refused,
+    every_listener_answers_a_direct_request,
+    a_listener_that_is_gone_answers_no_direct_request,
+    an_answer_that_is_too_large_is_refused,
 ];
 
 /// A short time limit for answers that never arrive.
@@ -37,6 +40,18 @@ const IN_VAIN: Duration = Duration::from_millis(1500);
 
 async fn listen(broker: &Broker, subject: &str) -> BoxStream<'static, Message> {
     broker.bus.subscribe(subject.to_owned()).await.unwrap()
+}
+
+/// Asks on a subject outside the front door for as many answers as arrive.
+async fn ask_directly(
+    broker: &Broker,
+    text: &str,
+    idle: Duration,
+) -> BoxStream<'static, Result<Message, BusError>> {
+    let payload = Bytes::copy_from_slice(text.as_bytes());
+    let context = RequestContext::default();
+    let asked = broker.bus.request_many("it.host.x".to_owned(), payload, context, idle).await;
+    asked.unwrap_or_else(|error| futures::stream::iter([Err(error)]).boxed())
 }
 
 async fn publish(broker: &Broker, subject: &str, text: &str) {
@@ -263,4 +278,50 @@ async fn what_is_too_large_is_refused(f: &impl Fixture) {
     let error = broker.bus.request(subject, large, context, PATIENCE).await.unwrap_err();
     assert!(matches!(error, BusError::TooLarge(_)), "{error}");
     publish(&broker, "it.x.3", "the connection is still there").await;
+}
+
+async fn every_listener_answers_a_direct_request(f: &impl Fixture) {
+    let (a, b, client) = (f.broker().await, f.broker().await, f.broker().await);
+    let mut heard = [
+        a.bus.listen("it.host.x".to_owned()).await.unwrap(),
+        b.bus.listen("it.host.x".to_owned()).await.unwrap(),
+    ];
+    // A message without a reply subject is no request.
+    publish(&client, "it.host.x", "unanswerable").await;
+    let mut answers = ask_directly(&client, "?", PATIENCE).await;
+    for (n, heard) in heard.iter_mut().enumerate() {
+        let Direct { payload, answer } = next(heard).await;
+        assert_eq!(&payload[..], b"?");
+        for m in 0..2 {
+            answer.send(Bytes::from(format!("{n}.{m}"))).await.unwrap();
+        }
+    }
+    let mut said = BTreeSet::new();
+    for _ in 0..4 {
+        said.insert(text(&next(&mut answers).await.unwrap()).1.to_owned());
+    }
+    assert_eq!(said, ["0.0", "0.1", "1.0", "1.1"].map(str::to_owned).into());
+}
+
+async fn a_listener_that_is_gone_answers_no_direct_request(f: &impl Fixture) {
+    let (host, client) = (f.broker().await, f.broker().await);
+    drop(host.bus.listen("it.host.x".to_owned()).await.unwrap());
+    eventually("nobody listens", async || {
+        match soon(ask_directly(&client, "?", IN_VAIN).await.next()).await {
+            Some(Err(BusError::NoResponders(_))) => Ok(()),
+            answer => Err(answer.is_some()),
+        }
+    })
+    .await;
+}
+
+async fn an_answer_that_is_too_large_is_refused(f: &impl Fixture) {
+    let (host, client) = (f.broker().await, f.broker().await);
+    let mut heard = host.bus.listen("it.host.x".to_owned()).await.unwrap();
+    let mut answers = ask_directly(&client, "?", PATIENCE).await;
+    let Direct { answer, .. } = next(&mut heard).await;
+    let refused = answer.send(Bytes::from(vec![b'x'; 2 * 1024 * 1024])).await.unwrap_err();
+    assert!(matches!(refused, BusError::TooLarge(_)), "{refused}");
+    answer.send(Bytes::from_static(b"small")).await.unwrap();
+    assert_eq!(text(&next(&mut answers).await.unwrap()).1, "small");
 }

@@ -171,3 +171,21 @@ async fn an_answer_is_never_sent_to_the_servers_subjects_or_our_own() {
     assert!(broker.log.read(&job, proto::id::Seq(0)).await.unwrap().is_empty());
     assert!(broker.kv.list(Bucket::Agents, "").await.unwrap().is_empty());
 }
+
+/// Requests outside the front door come from processes of the same user, whose inboxes have this
+/// connection's prefix.
+#[tokio::test]
+async fn a_direct_request_counts_only_with_the_connections_own_inbox() {
+    let f = OnNats::start().await;
+    let broker = f.broker().await;
+    let mut requests = broker.bus.listen("it.host.x".to_owned()).await.unwrap();
+    let client = client(&f).await;
+    for reply in ["_INBOX_client.a", "$KV.it-agents.default", "it.svc.get", "_INBOX"] {
+        client.publish_with_reply("it.host.x", reply, "refused".into()).await.unwrap();
+    }
+    let asked = tokio::spawn(async move { client.request("it.host.x", "taken".into()).await });
+    let request = soon(requests.next()).await.unwrap();
+    assert_eq!(&request.payload[..], b"taken");
+    request.answer.send(Bytes::from_static(b"done")).await.unwrap();
+    assert_eq!(&soon(asked).await.unwrap().unwrap().payload[..], b"done");
+}

@@ -53,6 +53,18 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Publish, "cb.crew.door.x", "door"),
     (Publish, "cb.crew.gateway.x", "gateway"),
     (Publish, "cb.crew.worker.x", "python"),
+    // Sessions of jobs: tools ask for them and keep them.
+    (Publish, "cb.host.browser", "tools"),
+    (Publish, "cb.host.browser.x", "tools"),
+    (Subscribe, "cb.host.browser", "tools"),
+    (Subscribe, "cb.host.browser.x", "tools"),
+    (Publish, "$KV.cb-sessions.browser.demo", "tools"),
+    (Subscribe, "$KV.cb-sessions.>", NOBODY),
+    (
+        Publish,
+        "$JS.API.DIRECT.GET.KV_cb-sessions",
+        "supervisor planner executor tools interaction door operator",
+    ),
     (Publish, "cb.object.ab.0", "supervisor planner executor tools interaction door python"),
     // The front door.
     (Publish, "cb.svc.submit", "client gateway"),

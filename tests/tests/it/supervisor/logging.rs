@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ::supervisor::actors::SupervisorOptions;
 use async_trait::async_trait;
 use broker::{
-    bus::{Bus, BusError, Message, Request, RequestContext},
+    bus::{Bus, BusError, Direct, Message, Request, RequestContext},
     memory::MemoryOptions,
     testing::Lines,
 };
@@ -58,6 +58,9 @@ impl Bus for Breaking {
         idle: std::time::Duration,
     ) -> Result<BoxStream<'static, Result<Message, BusError>>, BusError> {
         self.0.request_many(subject, payload, context, idle).await
+    }
+    async fn listen(&self, subject: String) -> Result<BoxStream<'static, Direct>, BusError> {
+        self.0.listen(subject).await
     }
     async fn serve(&self, verbs: Vec<Verb>) -> Result<BoxStream<'static, Request>, BusError> {
         self.0.serve(verbs).await
