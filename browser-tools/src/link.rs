@@ -182,8 +182,10 @@ impl Link {
             let session = message["sessionId"].as_str().map(str::to_owned);
             let event =
                 Event { session, method: method.to_owned(), params: message["params"].take() };
-            if event.method == "Target.detachedFromTarget" {
-                self.fail(event.params["sessionId"].as_str());
+            match event.method.as_str() {
+                "Target.detachedFromTarget" => self.fail(event.params["sessionId"].as_str()),
+                "Inspector.targetCrashed" => self.fail(event.session.as_deref()),
+                _ => {}
             }
             for post in fold(event) {
                 self.post(&post);
@@ -191,13 +193,13 @@ impl Link {
         }
     }
 
-    /// Fails the commands to a page or frame that is gone.
+    /// Fails the commands to a page or frame that is gone or has crashed.
     fn fail(&self, session: Option<&str>) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(waiting) = waiting.as_mut() else { return };
         let is_of_it = |_: &u64, waits: &mut Waiting| waits.session.as_deref() == session;
         for (_, Waiting { caller, .. }) in waiting.extract_if(is_of_it) {
-            let _ = caller.send(Err(Failed::Refused("the page was closed".to_owned())));
+            let _ = caller.send(Err(Failed::Refused("the page is gone".to_owned())));
         }
     }
 }

@@ -73,7 +73,10 @@ impl Session {
         self.command("Target.createTarget", create).await?;
         let is_there = |context: &Context| context.tab().is_some();
         self.until(self.limits.timeout, is_there).await;
-        self.tab()
+        let tab = self.tab()?;
+        // A navigation before the tab is prepared can crash it.
+        self.call(&tab.session, "Page.enable", json!({})).await?;
+        Ok(tab)
     }
 
     /// Waits until the state of the session fulfils a condition. Returns `false` if that took longer

@@ -22,7 +22,7 @@ async fn a_form_is_filled_and_its_result_is_read() {
         .await
         .unwrap();
     assert!(text(&page).contains("[value=\"Ann\"]"), "{}", text(&page));
-    let day = target(&page, "\"Day\"", "Day");
+    let day = target(&page, "date \"Day\"", "Day");
     let wrong = Request::Type { target: day.clone(), text: "soon".to_owned(), submit: false };
     assert_eq!(job.refused(wrong).await, Refusal::NotValue);
     let right = Request::Type { target: day, text: "2026-12-31".to_owned(), submit: false };
