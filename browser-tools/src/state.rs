@@ -186,8 +186,16 @@ impl State {
                 if context.tabs.len() >= usize::try_from(context.tabs_max).unwrap_or(usize::MAX) {
                     let max = context.tabs_max;
                     context.note(Note::TooManyTabs { max });
-                    let params = json!({"targetId": target});
-                    return vec![Post { session: None, method: "Target.closeTarget", params }];
+                    let close = json!({"targetId": target});
+                    // The page that opened it waits until it runs.
+                    return vec![
+                        Post {
+                            session: Some(session),
+                            method: "Runtime.runIfWaitingForDebugger",
+                            params: json!({}),
+                        },
+                        Post { session: None, method: "Target.closeTarget", params: close },
+                    ];
                 }
                 context.last += 1;
                 let number = context.last;
@@ -313,7 +321,7 @@ mod tests {
     fn a_tab_beyond_the_bound_is_closed() {
         let mut state = one_tab(1);
         let posts = state.apply(&attached("s2", "t2", "page", None));
-        assert_eq!(posts[0].method, "Target.closeTarget");
+        assert_eq!(posts.last().unwrap().method, "Target.closeTarget");
         assert_eq!(state.context("c").unwrap().tabs.len(), 1);
         assert_eq!(notes(&state), [Note::TooManyTabs { max: 1 }]);
     }
