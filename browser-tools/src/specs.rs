@@ -111,7 +111,7 @@ impl Kind {
             Self::Type => {
                 let submit = json!({"type": "boolean"});
                 let mut all = target();
-                all.push(argument("text", About::TypeText, text(0, TYPED_BYTES_MAX), true));
+                all.push(argument("text", About::TypeNew, text(0, TYPED_BYTES_MAX), true));
                 all.push(argument("submit", About::TypeSubmit, submit, false));
                 all
             }
@@ -128,7 +128,7 @@ impl Kind {
             Self::Wait => {
                 let ms = json!({"type": "integer", "minimum": 1, "maximum": PAUSE_MS_MAX});
                 vec![
-                    argument("text", About::WaitText, short(), false),
+                    argument("text", About::WaitFor, short(), false),
                     argument("gone", About::WaitGone, short(), false),
                     argument("ms", About::WaitMs, ms, false),
                 ]

@@ -43,29 +43,16 @@ impl Session {
             }
             .into());
         }
-        self.keep(barred);
         self.loaded(&tab.target).await;
-        let barred = self.proxy.take_barred();
-        self.keep(barred);
-        self.refused_page()
-    }
-
-    /// Returns the refusal of the page itself. Over http, the guard's answer is a page like others.
-    fn refused_page(&mut self) -> Result<(), Fault> {
-        let shown = self.tab()?.url;
-        let host = Url::parse(&shown).ok().and_then(|url| url.host_str().map(str::to_owned));
-        let is_of_page = |note: &Note| match note {
-            Note::Barred { why } => Some(why.host()) == host.as_deref(),
-            _ => false,
-        };
-        let Some(at) = self.notes.iter().position(is_of_page) else { return Ok(()) };
-        match self.notes.remove(at) {
-            Note::Barred { why } => Err(Refusal::Barred(why).into()),
-            note => {
-                self.notes.insert(at, note);
-                Ok(())
-            }
+        let barred: Vec<_> = barred.into_iter().chain(self.proxy.take_barred()).collect();
+        // Over http, the refusal of the page itself is a page like others.
+        let shown = Url::parse(&self.tab()?.url).ok();
+        let host = shown.as_ref().and_then(Url::host_str);
+        if let Some(why) = barred.iter().find(|why| Some(why.host()) == host) {
+            return Err(Refusal::Barred(why.clone()).into());
         }
+        self.keep(barred);
+        Ok(())
     }
 
     async fn first_tab(&mut self) -> Result<Tab, Fault> {
