@@ -17,6 +17,8 @@ use crate::{
 pub const FRAMES_MAX: usize = 50;
 /// Time for a frame within a page. One that does not answer is left out.
 const INNER: Duration = Duration::from_secs(3);
+/// Largest number of further reads of a page that goes on to another one meanwhile.
+const READS: usize = 3;
 /// Pause between two looks for a text.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
@@ -80,8 +82,18 @@ impl Session {
 
     /// Takes a snapshot and builds the reply with it.
     pub(super) async fn reply(&mut self, part: Part, with_tabs: bool) -> Result<Reply, Fault> {
-        let Ok(tab) = self.tab() else { return self.header(with_tabs).await };
-        let page = self.page(&tab).await?;
+        let Ok(mut tab) = self.tab() else { return self.header(with_tabs).await };
+        let mut page = self.page(&tab).await?;
+        for _ in 0..READS {
+            let now = self.tab()?;
+            if (now.number, &now.loader) == (tab.number, &tab.loader) {
+                break;
+            }
+            // The page became another one while it was read.
+            self.loaded(&now.target).await;
+            tab = now;
+            page = self.page(&tab).await?;
+        }
         let root = part.root.map(|(session, node)| {
             let process = page.sessions.iter().position(|known| *known == session);
             process.map(|process| NodeId { process, node }).ok_or(Refusal::Changed)

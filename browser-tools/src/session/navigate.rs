@@ -126,7 +126,14 @@ impl Session {
         self.has_begun = true;
         let go = json!({"entryId": entry["id"]});
         self.call(&tab.session, "Page.navigateToHistoryEntry", go).await?;
-        self.settle(&tab).await;
+        // A page that Chromium has kept ends its load before it is shown.
+        let is_shown = |context: &Context| {
+            context.tab().is_none_or(|now| {
+                now.number != tab.number || now.loader != tab.loader || now.url != tab.url
+            })
+        };
+        self.until(self.limits.timeout, is_shown).await;
+        self.loaded(&tab.target).await;
         Ok(())
     }
 
