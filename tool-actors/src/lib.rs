@@ -14,6 +14,7 @@
 //! actor crate.
 
 mod actor;
+pub mod browser;
 mod call;
 pub mod egress;
 mod files;

@@ -6,7 +6,7 @@ use proto::{agent::Hosts, lang::Words};
 use runtime::config::{Check, HOUR, Secret, Section, wide};
 use serde::Deserialize;
 
-use crate::{search, shell, tools::Text};
+use crate::{browser::Browser, search, shell, tools::Text};
 
 /// Settings of the built-in tools.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -25,6 +25,8 @@ pub struct Tools {
     pub search: search::settings::Search,
     /// The tool `run`.
     pub shell: shell::settings::Shell,
+    /// The browser.
+    pub browser: Browser,
 }
 
 /// The permitted targets of HTTP requests, and their limits.
@@ -85,6 +87,7 @@ impl Section for Tools {
     fn check(&self, check: &mut Check) {
         self.search.check(check);
         self.shell.check(check);
+        self.browser.check(check);
         check.bounds(&[
             ("tools.unused_days", self.unused_days, 0, 36_500),
             ("tools.http.timeout_ms", self.http.timeout_ms, 1, HOUR),

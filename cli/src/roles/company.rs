@@ -33,7 +33,10 @@ use runtime::{
 use sandbox::Launcher;
 use supervisor::actors::{SupervisorActor, SupervisorArgs, SupervisorOptions};
 use tokio_util::sync::CancellationToken;
-use tool_actors::shell::{self, Shell};
+use tool_actors::{
+    Toolset,
+    shell::{self, Shell},
+};
 
 use super::{ModelSetupError, Role};
 use crate::{
@@ -326,12 +329,33 @@ impl Parts<'_> {
             shutdown: self.shutdown.clone(),
         };
         let servers = mcp_client::start(&mcp, &self.config.mcp)?;
+        let browser = self.browser(&tools);
         let (mut children, gauge) = tool_actors::start(setup, tools).await?;
         children.extend(servers);
+        children.extend(browser);
         let cleaner = tool_actors::cleaner(&self.broker, &self.config.tools, &self.shutdown)?;
         children.push(cleaner);
         self.status.show(gauge);
         Ok(children)
+    }
+
+    /// Offers a browser, if the settings ask for one and this machine can run it.
+    fn browser(&self, tools: &Arc<Toolset>) -> Vec<Child> {
+        let settings = &self.config.tools;
+        if !settings.browser.enabled {
+            return Vec::new();
+        }
+        let setup = browser_tools::Setup {
+            broker: self.broker.clone(),
+            worker: self.status.worker().clone(),
+            tools: Arc::clone(tools),
+            shutdown: self.shutdown.clone(),
+        };
+        let started = browser_tools::start(setup, &settings.browser, &settings.http);
+        started.unwrap_or_else(|error| {
+            tracing::warn!(%error, "no browser: this process cannot run one");
+            Vec::new()
+        })
     }
 
     fn interaction(&self) -> Vec<Child> {

@@ -12,7 +12,7 @@ use url::{Host, Url};
 
 pub use self::{
     address::is_public,
-    resolver::{Checked, Lookup, SystemLookup},
+    resolver::{Checked, Lookup, SystemLookup, Unresolved},
 };
 
 /// A host whose address is not public.

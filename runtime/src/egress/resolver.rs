@@ -43,18 +43,41 @@ pub struct Checked {
     pub allow_private: bool,
 }
 
+/// The reason why a name has no address to connect to.
+#[derive(Debug, thiserror::Error)]
+pub enum Unresolved {
+    /// One of its addresses is not public.
+    #[error(transparent)]
+    NotPublic(#[from] NotPublic),
+    /// The resolver failed.
+    #[error(transparent)]
+    Failed(#[from] io::Error),
+}
+
+impl Checked {
+    /// Returns the addresses of a name, all of them checked.
+    ///
+    /// # Errors
+    /// If the name cannot be resolved, or one of its addresses is not permitted.
+    pub async fn addresses(&self, name: &str) -> Result<Vec<IpAddr>, Unresolved> {
+        let addresses = self.lookup.lookup(name).await?;
+        // One private address suffices to refuse a name. An attacker would put a public address
+        // first to pass a check of the first one only.
+        if !self.allow_private && let Some(bad) = addresses.iter().find(|ip| !is_public(**ip)) {
+            return Err(NotPublic { host: name.to_owned(), address: *bad }.into());
+        }
+        Ok(addresses)
+    }
+}
+
 impl Resolve for Checked {
     fn resolve(&self, name: Name) -> Resolving {
-        let (lookup, allow_private) = (Arc::clone(&self.lookup), self.allow_private);
+        let checked = Self { lookup: Arc::clone(&self.lookup), allow_private: self.allow_private };
         Box::pin(async move {
-            let name = name.as_str().to_owned();
-            let addresses = lookup.lookup(&name).await?;
-            // One private address suffices to refuse a name. An attacker would put a public address
-            // first to pass a check of the first one only.
-            if !allow_private && let Some(bad) = addresses.iter().find(|ip| !is_public(**ip)) {
-                let refused = NotPublic { host: name, address: *bad };
-                return Err(Box::new(refused) as Box<dyn std::error::Error + Send + Sync>);
-            }
+            let addresses = checked.addresses(name.as_str()).await.map_err(|why| match why {
+                Unresolved::NotPublic(why) => Box::<dyn std::error::Error + Send + Sync>::from(why),
+                Unresolved::Failed(why) => why.into(),
+            })?;
             // The client replaces port 0 by the port of the URL.
             Ok(Box::new(addresses.into_iter().map(|ip| SocketAddr::new(ip, 0))) as Addrs)
         })

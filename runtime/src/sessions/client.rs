@@ -44,6 +44,8 @@ pub struct Ask {
     pub body: Bytes,
     /// Time after which the host stops the work.
     pub within: Duration,
+    /// `true` to open a session if the job has none.
+    pub opens: bool,
 }
 
 /// The reason why a request has no result.
@@ -52,6 +54,9 @@ pub enum AskError {
     /// No process serves the kind of session, or all of them are full. Nothing began.
     #[error("no host has room for a session")]
     NoHost,
+    /// The job has no session, and the request opens none.
+    #[error("the job has no session")]
+    NoSession,
     /// The session is lost. The next request opens a new one.
     #[error("the session is lost: {why}")]
     Lost {
@@ -81,7 +86,7 @@ impl AskError {
         match self {
             Self::Lost { may_have_begun, .. } => *may_have_begun,
             Self::Canceled | Self::Late => true,
-            Self::NoHost | Self::Refused(_) | Self::Unavailable(_) => false,
+            Self::NoHost | Self::NoSession | Self::Refused(_) | Self::Unavailable(_) => false,
         }
     }
 }
@@ -107,7 +112,7 @@ impl Sessions {
         Self { broker }
     }
 
-    /// Has a request carried out in the session of its job. Opens a session if the job has none.
+    /// Has a request carried out in the session of its job.
     ///
     /// A dropped future leaves the work running at the host until its time is over; `canceled`
     /// stops it.
@@ -151,7 +156,8 @@ impl Sessions {
         loop {
             let place = match self.find(ask.kind, &ask.job).await? {
                 Some(place) => place,
-                None => self.open(ask.kind, &ask.job).await?,
+                None if ask.opens => self.open(ask.kind, &ask.job).await?,
+                None => return Err(AskError::NoSession),
             };
             match self.carry(ask, &place, end).await? {
                 Some(body) => return Ok(body),

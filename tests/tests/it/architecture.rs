@@ -66,6 +66,7 @@ const ARROWS: &[(&str, Reach)] = &[
     ),
     ("callboard-sandbox", Only(&[])),
     ("callboard-mcp-client", Only(&[MESSAGES, PROTO, BROKER, RUNTIME, "callboard-tool-actors"])),
+    ("callboard-browser-tools", Only(&[MESSAGES, PROTO, BROKER, RUNTIME, "callboard-tool-actors"])),
     ("callboard-interaction-actor", Only(&[MESSAGES, PROTO, AGENTS, MACHINE, BROKER, RUNTIME])),
     ("callboard", Composes),
     (BENCH, Composes),

@@ -121,7 +121,7 @@ pub(super) fn job(name: &str) -> JobId {
 pub(super) fn ask(of: &JobId, n: u32, body: &str) -> Ask {
     let unit = Unit { work: WorkId::new(format!("g0.s{n}")).unwrap(), attempt: Attempt::FIRST };
     let body = Bytes::copy_from_slice(body.as_bytes());
-    Ask { kind: KIND, job: of.clone(), unit, body, within: Duration::from_secs(600) }
+    Ask { kind: KIND, job: of.clone(), unit, body, within: Duration::from_secs(600), opens: true }
 }
 
 /// Sends a request that is not canceled.

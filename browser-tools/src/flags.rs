@@ -1,0 +1,51 @@
+//! The flags of every Chromium.
+
+/// No window, no way out past the guard, and no services of the browser's vendor. The proxy of the
+/// process leads nowhere: each session has its own, and loopback addresses are no exception to it.
+/// Names resolve in the guard alone, and neither QUIC nor WebRTC sends a datagram.
+pub(crate) const FLAGS: &[&str] = &[
+    "--headless",
+    "--remote-debugging-pipe",
+    "--proxy-server=http://127.0.0.1:1",
+    "--proxy-bypass-list=<-loopback>",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    "--disable-quic",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--no-pings",
+    "--no-service-autorun",
+    "--deny-permission-prompts",
+    "--disable-background-networking",
+    "--disable-background-timer-throttling",
+    "--disable-backgrounding-occluded-windows",
+    "--disable-breakpad",
+    "--disable-client-side-phishing-detection",
+    "--disable-component-extensions-with-background-pages",
+    "--disable-component-update",
+    "--disable-crash-reporter",
+    "--disable-default-apps",
+    "--disable-dev-shm-usage",
+    "--disable-domain-reliability",
+    "--disable-extensions",
+    "--disable-features=AutofillServerCommunication,CertificateTransparencyComponentUpdater,\
+     DialMediaRouteProvider,GlobalMediaControls,InterestFeedContentSuggestions,MediaRouter,\
+     OptimizationHints,Prerender2,Translate",
+    "--disable-file-system",
+    "--disable-gpu",
+    "--disable-hang-monitor",
+    "--disable-notifications",
+    "--disable-popup-blocking",
+    "--disable-prompt-on-repost",
+    "--disable-renderer-backgrounding",
+    "--disable-speech-api",
+    "--disable-sync",
+    "--force-color-profile=srgb",
+    "--hide-scrollbars",
+    "--metrics-recording-only",
+    "--mute-audio",
+    "--password-store=basic",
+    "--use-mock-keychain",
+    "--window-size=1280,900",
+];

@@ -1,0 +1,3 @@
+//! The texts of the browser's tools.
+
+messages::texts!(browser);
