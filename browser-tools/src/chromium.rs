@@ -203,14 +203,15 @@ async fn ended(group: Pid) {
 async fn remove(directory: TempDir) {
     for _ in 0..LOOKS {
         let path = directory.path().to_owned();
-        let removed = tokio::task::spawn_blocking(move || std::fs::remove_dir_all(path)).await;
-        match removed {
-            Ok(Err(error)) if error.kind() != io::ErrorKind::NotFound => {
-                tracing::debug!(%error, "a browser's profile is not removed yet");
-                tokio::time::sleep(PAUSE).await;
-            }
-            Ok(Ok(()) | Err(_)) | Err(_) => return,
+        // An error may be that of a file which a dying process has removed at the same time.
+        let removed = tokio::task::spawn_blocking(move || {
+            let removed = std::fs::remove_dir_all(&path);
+            removed.is_ok() || !path.exists()
+        });
+        if removed.await.unwrap_or(true) {
+            return;
         }
+        tokio::time::sleep(PAUSE).await;
     }
     tracing::warn!(path = %directory.path().display(), "a browser's profile was not removed");
 }
