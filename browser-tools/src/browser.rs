@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tool_actors::{browser::Browser as Settings, settings::Http};
 
 use crate::{
+    address,
     chromium::Chromium,
     desk::AskError,
     proxy::Guard,
@@ -243,6 +244,10 @@ impl Browser {
         hosts: Option<&Hosts>,
         request: Request,
     ) -> Result<Reply, AskError> {
+        // An address that is refused starts no browser.
+        if let Request::Open { url } = &request {
+            address::check(url)?;
+        }
         loop {
             let seat = self.seat(job, &request)?;
             let mut session = seat.session.lock().await;

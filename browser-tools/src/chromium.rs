@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::{
@@ -29,6 +29,9 @@ use crate::{
 const START: Duration = Duration::from_secs(60);
 /// Time for Chromium to end by itself.
 const END: Duration = Duration::from_secs(5);
+/// Looks for the end of all processes, attempts to remove a profile, and the pause between them.
+const LOOKS: usize = 40;
+const PAUSE: Duration = Duration::from_millis(50);
 /// Kept begin of Chromium's standard error, in bytes.
 const STDERR_BYTES_MAX: usize = 4 * 1024;
 
@@ -177,13 +180,40 @@ impl Process {
         // An error means that the group has ended.
         let _ = group.map(|group| kill_process_group(group, Signal::KILL));
         let status = child.wait().await;
-        tracing::info!(status = ?status.ok().and_then(|status| status.code()), "a browser ended");
-        // The removal of a large profile takes a while.
-        let removed = tokio::task::spawn_blocking(move || directory.close()).await;
-        if let Ok(Err(error)) = removed {
-            tracing::warn!(%error, "a browser's profile was not removed");
+        if let Some(group) = group {
+            ended(group).await;
         }
+        tracing::info!(status = ?status.ok().and_then(|status| status.code()), "a browser ended");
+        remove(directory).await;
     }
+}
+
+/// Waits for the end of a killed group. Where nothing takes up orphans, their entries stay; so the
+/// wait has a bound.
+async fn ended(group: Pid) {
+    for _ in 0..LOOKS {
+        if test_kill_process_group(group).is_err() {
+            return;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Removes a profile.
+async fn remove(directory: TempDir) {
+    for _ in 0..LOOKS {
+        let path = directory.path().to_owned();
+        // An error may be that of a file which a dying process has removed at the same time.
+        let removed = tokio::task::spawn_blocking(move || {
+            let removed = std::fs::remove_dir_all(&path);
+            removed.is_ok() || !path.exists()
+        });
+        if removed.await.unwrap_or(true) {
+            return;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    tracing::warn!(path = %directory.path().display(), "a browser's profile was not removed");
 }
 
 /// Reads standard error, so that Chromium never waits for its reader, and keeps the begin. Never
