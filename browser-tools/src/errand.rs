@@ -78,7 +78,12 @@ mod tests {
             url: "u".repeat(8 * 1024),
             title: "t".repeat(1024),
             snapshot: Some(Snapshot { number: 1, text, omitted: 0 }),
-            tabs: vec![Tab { number: 1, url: String::new(), title: String::new(), is_current: true }],
+            tabs: vec![Tab {
+                number: 1,
+                url: String::new(),
+                title: String::new(),
+                is_current: true,
+            }],
             notes: vec![Note::Download { name: "n".repeat(1024) }],
             picture: None,
         };

@@ -43,6 +43,6 @@ pub use self::{
     },
     session::FRAMES_MAX,
     snapshot::{SNAPSHOT_BYTES_MAX, SNAPSHOT_DEPTH_MAX, SNAPSHOT_ELEMENTS_MAX},
-    start::{Setup, StartError, create, start},
+    start::{Setup, StartError, create, look, start},
     tool::tools,
 };

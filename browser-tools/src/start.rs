@@ -18,7 +18,8 @@ use tool_actors::{
 };
 
 use crate::{
-    browser::Browser, chromium::find, desk::Desk, keeper::BrowserKeeper, remote::Remote, specs, tool,
+    browser::Browser, chromium::find, desk::Desk, keeper::BrowserKeeper, remote::Remote, specs,
+    tool,
 };
 
 /// Interval at which idle sessions are looked for.
@@ -80,6 +81,18 @@ pub fn start(setup: Setup, settings: &Settings, http: &Http) -> Result<Vec<Child
     Ok(vec![host, Child::actor("browser", || BrowserActor, args)])
 }
 
+/// Returns the program that would be the browser of a process.
+///
+/// # Errors
+/// If Chromium is missing, or cannot run under this user.
+pub fn look(settings: &Settings) -> Result<PathBuf, StartError> {
+    let program = program(settings)?;
+    match settings.sandbox {
+        Confinement::Namespaces if rustix::process::geteuid().is_root() => Err(StartError::Root),
+        Confinement::Namespaces | Confinement::Container => Ok(program),
+    }
+}
+
 /// Creates a browser with a resolver of host names.
 ///
 /// # Errors
@@ -89,14 +102,7 @@ pub fn create(
     http: &Http,
     lookup: Arc<dyn Lookup>,
 ) -> Result<Browser, StartError> {
-    let program = program(settings)?;
-    match settings.sandbox {
-        Confinement::Namespaces if rustix::process::geteuid().is_root() => {
-            return Err(StartError::Root);
-        }
-        Confinement::Namespaces | Confinement::Container => {}
-    }
-    Ok(Browser::new(program, settings.clone(), http.clone(), lookup))
+    Ok(Browser::new(look(settings)?, settings.clone(), http.clone(), lookup))
 }
 
 fn program(settings: &Settings) -> Result<PathBuf, StartError> {

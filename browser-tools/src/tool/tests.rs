@@ -3,10 +3,7 @@
 use std::sync::Mutex;
 
 use broker::memory::{self, MemoryOptions};
-use proto::{
-    decision::CallWork, file::Content, id::JobId, subject::Subjects,
-    trace::TraceContext,
-};
+use proto::{decision::CallWork, file::Content, id::JobId, subject::Subjects, trace::TraceContext};
 use rstest::rstest;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;

@@ -63,7 +63,9 @@ impl Checked {
         let addresses = self.lookup.lookup(name).await?;
         // One private address suffices to refuse a name. An attacker would put a public address
         // first to pass a check of the first one only.
-        if !self.allow_private && let Some(bad) = addresses.iter().find(|ip| !is_public(**ip)) {
+        if !self.allow_private
+            && let Some(bad) = addresses.iter().find(|ip| !is_public(**ip))
+        {
             return Err(NotPublic { host: name.to_owned(), address: *bad }.into());
         }
         Ok(addresses)

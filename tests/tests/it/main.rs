@@ -11,6 +11,7 @@ mod admin;
 mod agents;
 mod architecture;
 mod attachments;
+mod browsing;
 mod chaos;
 mod chat;
 mod cluster;

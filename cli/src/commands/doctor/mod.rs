@@ -1,6 +1,7 @@
 //! `doctor`: checks everything that a job needs and gives advice about each problem. Stores nothing
 //! but one empty message in each shard, which the server removes after a second.
 
+mod browser;
 mod drift;
 mod installation;
 mod jobs;
@@ -59,6 +60,7 @@ pub(super) async fn run(global: &Global, output: Output, args: DoctorArgs) -> Ou
     found.push(surroundings::model(&config.model).await);
     found.push(surroundings::workspace(&config));
     found.extend(shell::finding(&config).await);
+    found.extend(browser::finding(&config));
     found.extend(surroundings::receiver(&config.telemetry).await);
     found.push(surroundings::admin(&config.admin).await);
     let bad = found.iter().any(|finding| finding.grade == Grade::Bad);
