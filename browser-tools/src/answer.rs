@@ -65,6 +65,7 @@ fn text(note: &Note, language: Language) -> String {
         Note::Barred { why } => return Text::Barred { why: &barred(why, language) }.text(language),
         Note::Loading => Text::Loading,
         Note::Crashed { tab } => Text::Crashed { tab },
+        Note::Unread => Text::Unread,
         Note::Restarted => Text::Restarted,
     }
     .text(language)

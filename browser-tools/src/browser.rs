@@ -87,10 +87,15 @@ impl Browser {
     pub async fn close_idle(&self) {
         let seats: Vec<_> = lock(&self.seats).iter().map(|(j, s)| (j.clone(), s.clone())).collect();
         for (job, seat) in seats {
-            let is_idle = lock(&seat.used).elapsed() >= self.settings.idle();
-            if is_idle && seat.session.try_lock().is_ok() {
-                tracing::info!(%job, "an idle browser session is closed");
-                self.empty(&job, &seat).await;
+            // A request that waits for the seat finds it removed, and takes another one.
+            let Ok(mut session) = seat.session.try_lock() else { continue };
+            if lock(&seat.used).elapsed() < self.settings.idle() {
+                continue;
+            }
+            tracing::info!(%job, "an idle browser session is closed");
+            self.remove(&job, &seat);
+            if let Some(session) = session.take() {
+                session.close().await;
             }
         }
         let mut chromium = self.chromium.lock().await;

@@ -50,6 +50,9 @@ pub enum AskError {
         /// `true` if the request may have had its effect.
         may_have_begun: bool,
     },
+    /// The request did not finish, and may have had its effect. The session goes on.
+    #[error("the request did not finish")]
+    Unfinished,
     /// The request was refused, or the page did not permit it.
     #[error("refused: {0:?}")]
     Refused(Refusal),

@@ -3,13 +3,14 @@
 use bytes::Bytes;
 use proto::{
     agent::Hosts,
+    limits::SESSION_BODY_BYTES_MAX,
     wire::{self, Unreadable, Wire},
 };
 use serde::{Deserialize, Serialize};
 
 use crate::{
     desk::AskError,
-    request::{Reply, Request},
+    request::{Note, Reply, Request},
 };
 
 /// A request with the only hosts that its pages may reach.
@@ -31,6 +32,26 @@ pub(crate) fn written(message: &impl Wire) -> Result<Bytes, String> {
     wire::encode(message).map(Bytes::from).map_err(|error| error.to_string())
 }
 
+/// Writes an answer that a host may send. If it is too large, the list of tabs is left out, then the
+/// page, with a note: what was done is done.
+pub(crate) fn fitted(answer: &Answer) -> Result<Bytes, String> {
+    let whole = written(answer);
+    let Answer(Ok(reply)) = answer else { return whole };
+    let fits = |bytes: &Result<Bytes, String>| {
+        bytes.as_ref().is_ok_and(|bytes| bytes.len() <= SESSION_BODY_BYTES_MAX)
+    };
+    if fits(&whole) {
+        return whole;
+    }
+    let without_tabs = Reply { tabs: Vec::new(), ..reply.clone() };
+    let shorter = written(&Answer(Ok(without_tabs.clone())));
+    if fits(&shorter) {
+        return shorter;
+    }
+    let Reply { url, title, .. } = without_tabs;
+    written(&Answer(Ok(Reply { url, title, notes: vec![Note::Unread], ..Reply::default() })))
+}
+
 /// Reads a message.
 pub(crate) fn read<T: Wire>(bytes: &[u8]) -> Result<T, Unreadable> {
     wire::decode(bytes)
@@ -43,7 +64,9 @@ mod tests {
     use super::*;
     use crate::{
         refusal::Refusal,
-        request::{Barred, Note, PICTURE_BYTES_MAX, Picture, Place, Snapshot, Tab, Target, Until},
+        request::{
+            Barred, NOTES_MAX, PICTURE_BYTES_MAX, Picture, Place, Snapshot, Tab, Target, Until,
+        },
         snapshot::SNAPSHOT_BYTES_MAX,
     };
 
@@ -71,26 +94,49 @@ mod tests {
         assert_eq!(read::<Answer>(&written(&sent).unwrap()).unwrap(), sent);
     }
 
-    #[test]
-    fn the_largest_reply_fits_into_the_answer_of_a_host() {
-        let text = "x".repeat(SNAPSHOT_BYTES_MAX);
-        let reply = Reply {
-            url: "u".repeat(8 * 1024),
-            title: "t".repeat(1024),
-            snapshot: Some(Snapshot { number: 1, text, omitted: 0 }),
-            tabs: vec![Tab {
-                number: 1,
-                url: String::new(),
-                title: String::new(),
-                is_current: true,
-            }],
-            notes: vec![Note::Download { name: "n".repeat(1024) }],
-            picture: None,
+    /// Returns a reply with this number of tabs, with long texts.
+    fn reply(tabs: u32, note: usize) -> Reply {
+        let row = |number| Tab {
+            number,
+            url: "u".repeat(200),
+            title: "题".repeat(200),
+            is_current: number == 0,
         };
-        let picture = Some(Picture { jpeg: vec![7; PICTURE_BYTES_MAX] });
-        for reply in [reply, Reply { picture, ..Reply::default() }] {
-            let bytes = written(&Answer(Ok(reply))).unwrap();
-            assert!(bytes.len() <= proto::limits::SESSION_BODY_BYTES_MAX, "{}", bytes.len());
+        let text = "x".repeat(SNAPSHOT_BYTES_MAX);
+        Reply {
+            url: "u".repeat(2_000),
+            title: "题".repeat(2_000),
+            snapshot: Some(Snapshot { number: 1, text, omitted: 0 }),
+            tabs: (0..tabs).map(row).collect(),
+            notes: vec![Note::Download { name: "n".repeat(note) }; NOTES_MAX],
+            picture: None,
         }
+    }
+
+    #[rstest]
+    #[case::all_of_it(reply(10, 1_000), true, true)]
+    #[case::no_tabs(reply(200, 1_000), false, true)]
+    #[case::no_page(reply(200, 20_000), false, false)]
+    fn a_reply_leaves_out_what_a_host_may_not_send(
+        #[case] reply: Reply,
+        #[case] tabs: bool,
+        #[case] page: bool,
+    ) {
+        let bytes = fitted(&Answer(Ok(reply.clone()))).unwrap();
+        assert!(bytes.len() <= SESSION_BODY_BYTES_MAX, "{}", bytes.len());
+        let Answer(read) = read(&bytes).unwrap();
+        let read = read.unwrap();
+        assert_eq!((read.tabs == reply.tabs, read.snapshot == reply.snapshot), (tabs, page));
+        assert_eq!(read.notes == [Note::Unread], !page);
+    }
+
+    #[test]
+    fn the_largest_picture_fits_into_the_answer_of_a_host() {
+        let picture = Some(Picture { jpeg: vec![7; PICTURE_BYTES_MAX] });
+        let (url, title) = ("u".repeat(2_000), "题".repeat(2_000));
+        let reply = Answer(Ok(Reply { url, title, picture, ..Reply::default() }));
+        let bytes = fitted(&reply).unwrap();
+        assert!(bytes.len() <= SESSION_BODY_BYTES_MAX, "{}", bytes.len());
+        assert_eq!(read::<Answer>(&bytes).unwrap(), reply);
     }
 }

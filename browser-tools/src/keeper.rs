@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     browser::Browser,
-    errand::{Answer, Errand, read, written},
+    errand::{Answer, Errand, fitted, read},
 };
 
 /// Keeps the browser sessions of jobs. A page that is opened begins the session proper, so an entry
@@ -38,7 +38,7 @@ impl Keeper for BrowserKeeper {
         let Errand { hosts, request } = errand;
         let asked = self.0.ask(job, hosts.as_ref(), request);
         let asked = canceled.run_until_cancelled(asked).await.ok_or(KeeperError::Canceled)?;
-        written(&Answer(asked)).map_err(KeeperError::Refused)
+        fitted(&Answer(asked)).map_err(KeeperError::Lost)
     }
 
     async fn close(&self, job: &JobId) {

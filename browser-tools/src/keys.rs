@@ -61,6 +61,9 @@ pub(crate) fn parse(text: &str) -> Option<Keys> {
     }
     let mut keys = named(rest).or_else(|| character(rest))?;
     keys.modifiers = modifiers;
+    if keys.reach_the_clipboard() {
+        return None;
+    }
     // A key with Control is a command and types nothing.
     if modifiers & !SHIFT != 0 {
         keys.text = String::new();
@@ -92,6 +95,16 @@ fn character(text: &str) -> Option<Keys> {
 }
 
 impl Keys {
+    /// Returns `true` for keys that copy or paste: all sessions of a Chromium share one clipboard.
+    fn reach_the_clipboard(&self) -> bool {
+        let is_command = self.modifiers & !SHIFT != 0;
+        match &*self.code {
+            "KeyC" | "KeyX" | "KeyV" => is_command,
+            "Insert" | "Delete" => self.modifiers != 0,
+            _ => false,
+        }
+    }
+
     /// Returns the parameters of the events that press the key and let it go.
     pub(crate) fn events(&self) -> [Value; 2] {
         let kind = if self.text.is_empty() { "rawKeyDown" } else { "keyDown" };
@@ -121,6 +134,16 @@ mod tests {
         assert_eq!(parse("é").unwrap().text, "é");
         for unknown in ["", "Entr", "ab", "Hyper+a", "\n"] {
             assert_eq!(parse(unknown), None, "{unknown:?}");
+        }
+    }
+
+    #[test]
+    fn no_key_copies_or_pastes() {
+        for keys in ["Control+c", "Meta+Shift+V", "ctrl+x", "Shift+Insert", "Shift+Delete"] {
+            assert_eq!(parse(keys), None, "{keys}");
+        }
+        for keys in ["c", "Shift+V", "Control+a", "Delete"] {
+            assert!(parse(keys).is_some(), "{keys}");
         }
     }
 

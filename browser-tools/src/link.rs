@@ -56,6 +56,24 @@ pub(crate) struct Event {
     pub(crate) params: Value,
 }
 
+/// Reads the next message without its last zero; `None` at the end. A message above the bound, which
+/// the content of a page may cause, is empty, and its command gets no result.
+async fn message_of(output: &mut (impl AsyncBufReadExt + Unpin)) -> Option<Vec<u8>> {
+    let mut message = Vec::new();
+    output.take(MESSAGE_BYTES_MAX).read_until(0, &mut message).await.ok()?;
+    if message.last() == Some(&0) {
+        message.pop();
+        return Some(message);
+    }
+    let mut is_long = false;
+    while message.len() as u64 == MESSAGE_BYTES_MAX {
+        is_long = true;
+        message.clear();
+        output.take(MESSAGE_BYTES_MAX).read_until(0, &mut message).await.ok()?;
+    }
+    (is_long && message.last() == Some(&0)).then(Vec::new)
+}
+
 struct Waiting {
     session: Option<String>,
     caller: oneshot::Sender<Result<Value, Failed>>,
@@ -107,12 +125,7 @@ impl Link {
         let read = async {
             let mut output = BufReader::new(output);
             loop {
-                let mut message = Vec::new();
-                let read = (&mut output).take(MESSAGE_BYTES_MAX).read_until(0, &mut message).await;
-                // Without its last zero, a message is too long or cut off.
-                if read.is_err() || message.pop() != Some(0) {
-                    break;
-                }
+                let Some(message) = message_of(&mut output).await else { break };
                 if let Ok(value) = serde_json::from_slice(&message) {
                     self.take(value, &mut fold);
                 }

@@ -35,14 +35,13 @@ impl Desk for Remote {
             within: self.within,
             opens,
         };
-        match self.sessions.ask(ask, canceled).await {
-            Ok(answer) => {
-                let read = read::<Answer>(&answer);
-                let Answer(answer) = read.map_err(|error| Refusal::Browser(error.to_string()))?;
-                answer
-            }
-            Err(error) => Err(failure(error)),
-        }
+        let answer = self.sessions.ask(ask, canceled).await.map_err(failure)?;
+        // What cannot be read was done all the same.
+        let Answer(answer) = read(&answer).map_err(|error| {
+            tracing::error!(%error, "the answer of a browser cannot be read");
+            AskError::Unfinished
+        })?;
+        answer
     }
 }
 
@@ -52,8 +51,6 @@ fn failure(error: sessions::AskError) -> AskError {
         sessions::AskError::NoSession => Refusal::NoPage.into(),
         sessions::AskError::Refused(why) => Refusal::Browser(why).into(),
         sessions::AskError::Lost { may_have_begun, why: _ } => AskError::Lost { may_have_begun },
-        sessions::AskError::Canceled | sessions::AskError::Late => {
-            AskError::Lost { may_have_begun: true }
-        }
+        sessions::AskError::Canceled | sessions::AskError::Late => AskError::Unfinished,
     }
 }

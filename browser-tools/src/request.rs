@@ -209,6 +209,8 @@ pub enum Note {
         /// The number of its tab.
         tab: u32,
     },
+    /// The action was done, and the page could not be read afterwards.
+    Unread,
     /// An earlier session of the job was lost with its pages and cookies.
     Restarted,
 }

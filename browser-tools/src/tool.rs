@@ -83,6 +83,12 @@ async fn store(context: &CallContext, picture: &Picture) -> Result<answer::Store
 fn not_done(kind: Kind, error: AskError, language: Language) -> Result<ToolResult, ToolFault> {
     match error {
         AskError::NoHost => Err(ToolFault::unavailable(Text::NoHost.text(language))),
+        AskError::Unfinished => match kind.effect() {
+            Effect::Once => Err(ToolFault::new(Fault::Unknown, Text::Unfinished.text(language))),
+            Effect::Idempotent | Effect::Pure => {
+                Ok(ToolResult::failed(Text::Unfinished.text(language)))
+            }
+        },
         AskError::Refused(refusal) => Ok(ToolResult::failed(refusal.text(language))),
         AskError::Lost { may_have_begun } => match kind.effect() {
             Effect::Once if may_have_begun => {

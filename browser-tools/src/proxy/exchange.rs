@@ -119,10 +119,10 @@ async fn pass(
         // The answer's body ends with an error if the connection does.
         let _ = connections.run_until_cancelled(connection).await;
     });
-    let (mut parts, body) =
-        sender.send_request(Request::from_parts(parts, body)).await?.into_parts();
-    without_hops(&mut parts.headers);
     let most = usize::try_from(rules.bytes_max).unwrap_or(usize::MAX);
+    let request = Request::from_parts(parts, Limited::new(body, most));
+    let (mut parts, body) = sender.send_request(request).await?.into_parts();
+    without_hops(&mut parts.headers);
     Ok(Response::from_parts(parts, Limited::new(body, most).boxed()))
 }
 

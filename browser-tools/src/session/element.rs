@@ -63,7 +63,7 @@ impl Session {
             "arguments": [{"value": argument}],
         });
         let called = self.call(session, "Runtime.callFunctionOn", call).await;
-        self.chromium.link().post(&Post {
+        self.open.chromium.link().post(&Post {
             session: Some(session.clone()),
             method: "Runtime.releaseObject",
             params: json!({"objectId": object}),

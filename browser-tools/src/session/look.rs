@@ -57,6 +57,9 @@ struct Page {
     sessions: Vec<String>,
 }
 
+/// Longest title and address in the list of tabs, in characters.
+const ROW_CHARS_MAX: usize = 200;
+
 impl Session {
     /// Returns an element of the last snapshot with its frame.
     pub(super) fn find(&self, place: Place) -> Result<(Element, Handle), Fault> {
@@ -118,8 +121,8 @@ impl Session {
         let targets = self.command("Target.getTargets", json!({})).await?;
         let barred = self.proxy.take_barred();
         self.keep(barred);
-        let mut state = self.chromium.tabs().lock();
-        let Some(context) = state.context_mut(&self.context) else {
+        let mut state = self.open.chromium.tabs().lock();
+        let Some(context) = state.context_mut(&self.open.context) else {
             return Err(Failed::Gone.into());
         };
         let mut notes = std::mem::take(&mut context.notes);
@@ -137,6 +140,10 @@ impl Session {
         let (url, title) = current.map(|tab| (tab.url, tab.title)).unwrap_or_default();
         if !with_tabs && tabs.len() < 2 {
             tabs.clear();
+        }
+        for tab in &mut tabs {
+            tab.url = crate::snapshot::shown(&tab.url, ROW_CHARS_MAX);
+            tab.title = crate::snapshot::shown(&tab.title, ROW_CHARS_MAX);
         }
         Ok(Reply { url, title, snapshot: None, tabs, notes, picture: None })
     }

@@ -15,7 +15,7 @@ pub use self::look::FRAMES_MAX;
 use crate::{
     chromium::Chromium,
     desk::AskError,
-    link::Failed,
+    link::{Failed, Post},
     proxy::{Guard, Proxy},
     refusal::Refusal,
     request::{Note, Reply, Request, TabAct, Until},
@@ -33,12 +33,10 @@ pub(crate) struct Limits {
     pub(crate) connection_bytes: u64,
 }
 
-/// A session. [`Session::close`] removes it from its browser.
+/// A session.
 #[derive(Debug)]
 pub(crate) struct Session {
-    chromium: Arc<Chromium>,
-    /// Id of the browser context.
-    context: String,
+    open: Open,
     proxy: Proxy,
     limits: Limits,
     /// The last snapshot.
@@ -67,6 +65,41 @@ impl From<Refusal> for Fault {
 impl From<Failed> for Fault {
     fn from(failed: Failed) -> Self {
         Self::Link(failed)
+    }
+}
+
+/// Command that ends a browser context with its pages and cookies.
+const DISPOSE: &str = "Target.disposeBrowserContext";
+
+/// An open browser context. It ends with its owner, wherever that one is dropped.
+#[derive(Debug)]
+struct Open {
+    chromium: Arc<Chromium>,
+    /// Its id.
+    context: String,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.chromium.tabs().lock().close(&self.context);
+        let params = json!({"browserContextId": self.context});
+        self.chromium.link().post(&Post { session: None, method: DISPOSE, params });
+    }
+}
+
+/// Returns `true` if a request acts on the page and must not be repeated unseen.
+fn acts(request: &Request) -> bool {
+    match request {
+        Request::Click { .. }
+        | Request::Type { .. }
+        | Request::Select { .. }
+        | Request::Press { .. }
+        | Request::Back => true,
+        Request::Open { .. }
+        | Request::Snapshot { .. }
+        | Request::Wait { .. }
+        | Request::Screenshot { .. }
+        | Request::Tabs { .. } => false,
     }
 }
 
@@ -100,12 +133,12 @@ impl Session {
         let created = created.map_err(OpenError::Link)?;
         let context = created["browserContextId"].as_str().unwrap_or_default().to_owned();
         chromium.tabs().lock().open(&context, limits.tabs);
-        let deny = json!({"behavior": "deny", "browserContextId": context});
-        let denied = link.call(None, "Browser.setDownloadBehavior", deny).await;
+        let open = Open { chromium, context };
+        let deny = json!({"behavior": "deny", "browserContextId": open.context});
+        let denied = open.chromium.link().call(None, "Browser.setDownloadBehavior", deny).await;
         denied.map_err(OpenError::Link)?;
         Ok(Self {
-            chromium,
-            context,
+            open,
             proxy,
             limits,
             taken: None,
@@ -117,15 +150,14 @@ impl Session {
 
     /// Returns whether the session's browser is gone.
     pub(crate) fn is_lost(&self) -> bool {
-        self.chromium.gone().is_cancelled()
+        self.open.chromium.gone().is_cancelled()
     }
 
-    /// Closes the session with its pages and cookies.
+    /// Closes the session with its pages and cookies, and waits until they are gone.
     pub(crate) async fn close(self) {
-        self.chromium.tabs().lock().close(&self.context);
-        let dispose = json!({"browserContextId": self.context});
+        let dispose = json!({"browserContextId": self.open.context});
         // A browser that is gone has no session either.
-        let _ = self.chromium.link().call(None, "Target.disposeBrowserContext", dispose).await;
+        let _ = self.open.chromium.link().call(None, DISPOSE, dispose).await;
     }
 
     /// Carries out a request.
@@ -136,22 +168,38 @@ impl Session {
     ) -> Result<Reply, AskError> {
         self.proxy.permit(hosts);
         (self.has_begun, self.notes) = (false, Vec::new());
-        let gone = self.chromium.gone().clone();
+        let gone = self.open.chromium.gone().clone();
+        let acts = acts(&request);
         let done = gone.run_until_cancelled(Box::pin(self.carry_out(request))).await;
         match done.unwrap_or(Err(Fault::Link(Failed::Gone))) {
             Ok(reply) => Ok(reply),
-            Err(Fault::Refused(refusal)) => Err(refusal.into()),
-            Err(Fault::Link(Failed::Refused(why))) => Err(Refusal::Browser(why).into()),
-            Err(Fault::Link(Failed::Late)) => Err(Refusal::Unresponsive.into()),
             Err(Fault::Link(Failed::Gone)) => {
                 Err(AskError::Lost { may_have_begun: self.has_begun })
             }
+            Err(_) if acts && self.has_begun => Err(AskError::Unfinished),
+            Err(Fault::Refused(refusal)) => Err(refusal.into()),
+            Err(Fault::Link(Failed::Refused(why))) => Err(Refusal::Browser(why).into()),
+            Err(Fault::Link(Failed::Late)) => Err(Refusal::Unresponsive.into()),
+        }
+    }
+
+    /// Returns the reply after an action, which was done even if the page cannot be read.
+    async fn reply_after_action(&mut self) -> Result<Reply, Fault> {
+        match self.reply(look::Part::default(), false).await {
+            Err(Fault::Refused(_) | Fault::Link(Failed::Refused(_) | Failed::Late)) => {
+                let notes = std::mem::take(&mut self.notes).into_iter().chain([Note::Unread]);
+                Ok(Reply { notes: notes.collect(), ..Reply::default() })
+            }
+            read => read,
         }
     }
 
     async fn carry_out(&mut self, request: Request) -> Result<Reply, Fault> {
         match request {
-            Request::Open { url } => self.show(&url).await?,
+            Request::Open { url } => {
+                self.show(&url).await?;
+                return self.reply(look::Part::default(), false).await;
+            }
             Request::Snapshot { root, depth } => {
                 let extent = self.extent(root, depth)?;
                 return self.reply(extent, false).await;
@@ -160,7 +208,10 @@ impl Session {
             Request::Type { target, text, submit } => self.fill(&target, &text, submit).await?,
             Request::Select { target, values } => self.choose(&target, &values).await?,
             Request::Press { key } => self.press(&key).await?,
-            Request::Wait { until } => self.wait(until).await?,
+            Request::Wait { until } => {
+                self.wait(until).await?;
+                return self.reply(look::Part::default(), false).await;
+            }
             Request::Back => self.back().await?,
             Request::Screenshot { full } => {
                 let picture = self.picture(full).await?;
@@ -175,7 +226,7 @@ impl Session {
                 };
             }
         }
-        self.reply(look::Part::default(), false).await
+        self.reply_after_action().await
     }
 
     async fn wait(&mut self, until: Until) -> Result<(), Fault> {
@@ -195,7 +246,7 @@ impl Session {
 
     /// Returns the state of the session.
     fn context(&self) -> Context {
-        self.chromium.tabs().lock().context(&self.context).cloned().unwrap_or_default()
+        self.open.chromium.tabs().lock().context(&self.open.context).cloned().unwrap_or_default()
     }
 
     /// Returns the current tab.
@@ -205,11 +256,11 @@ impl Session {
 
     /// Sends a command to a page or a frame.
     async fn call(&self, session: &str, method: &str, params: Value) -> Result<Value, Failed> {
-        self.chromium.link().call(Some(session), method, params).await
+        self.open.chromium.link().call(Some(session), method, params).await
     }
 
     /// Sends a command to the browser.
     async fn command(&self, method: &str, params: Value) -> Result<Value, Failed> {
-        self.chromium.link().call(None, method, params).await
+        self.open.chromium.link().call(None, method, params).await
     }
 }

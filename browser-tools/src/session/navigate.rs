@@ -56,7 +56,7 @@ impl Session {
     }
 
     async fn first_tab(&mut self) -> Result<Tab, Fault> {
-        let create = json!({"url": BLANK, "browserContextId": self.context});
+        let create = json!({"url": BLANK, "browserContextId": self.open.context});
         self.command("Target.createTarget", create).await?;
         let is_there = |context: &Context| context.tab().is_some();
         self.until(self.limits.timeout, is_there).await;
@@ -73,7 +73,7 @@ impl Session {
         limit: Duration,
         mut condition: impl FnMut(&Context) -> bool,
     ) -> bool {
-        let mut changes = self.chromium.tabs().watch();
+        let mut changes = self.open.chromium.tabs().watch();
         let fulfilled = async {
             while !condition(&self.context()) {
                 if changes.changed().await.is_err() {
@@ -151,11 +151,13 @@ impl Session {
             self.command("Target.closeTarget", json!({"targetId": tab.target})).await?;
             let is_closed = |context: &Context| context.tabs.iter().all(|t| t.number != number);
             self.until(self.limits.timeout, is_closed).await;
-            if let Some(context) = self.chromium.tabs().lock().context_mut(&self.context) {
+            if let Some(context) = self.open.chromium.tabs().lock().context_mut(&self.open.context)
+            {
                 context.notes.retain(|note| *note != Note::Closed { tab: number });
             }
         } else {
-            if let Some(context) = self.chromium.tabs().lock().context_mut(&self.context) {
+            if let Some(context) = self.open.chromium.tabs().lock().context_mut(&self.open.context)
+            {
                 context.current = number;
             }
             self.call(&tab.session, "Page.bringToFront", json!({})).await?;
@@ -171,7 +173,7 @@ impl Session {
 
     /// Forgets what pages did, because an error tells it.
     fn forget_notes(&self) {
-        if let Some(context) = self.chromium.tabs().lock().context_mut(&self.context) {
+        if let Some(context) = self.open.chromium.tabs().lock().context_mut(&self.open.context) {
             context.notes.clear();
         }
     }

@@ -7,6 +7,7 @@
 )]
 
 mod flows;
+mod hosted;
 mod isolation;
 mod lifecycle;
 mod site;

@@ -15,6 +15,9 @@ export function virtual(name, rows, height, draw, how) {
   if (!place) places.set(name, (place = { top: 0, height: 640, stick: !!how.stick }));
   const state = place;
   const total = rows.length * height;
+  const toEnd = (/** @type {HTMLElement} */ box) => {
+    if (box.scrollTop + box.clientHeight < total) box.scrollTop = total;
+  };
   // A scroll draws the rows and nothing else of the page.
   const show = (/** @type {HTMLElement} */ box) => {
     const first = Math.max(0, Math.min(rows.length, Math.floor(state.top / height) - 8));
@@ -25,7 +28,7 @@ export function virtual(name, rows, height, draw, how) {
   return html`<div class="virtual" role="list" aria-label=${how.label} tabindex="0" @scroll=${(/** @type {Event} */ e) => {
     const box = /** @type {HTMLElement} */ (e.currentTarget);
     // Rows may come between a jump to the end and its event, so only a way up leaves the end.
-    const up = box.scrollTop < state.top;
+    const up = box.scrollTop < state.top - 1;
     state.top = box.scrollTop;
     state.height = box.clientHeight;
     state.stick = !!how.stick && (box.scrollTop + box.clientHeight >= box.scrollHeight - height || (state.stick && !up));
@@ -36,7 +39,11 @@ export function virtual(name, rows, height, draw, how) {
       state.height = element.clientHeight || 640;
       // The end is where the rows of this drawing end.
       /** @type {HTMLElement} */ (element.firstElementChild).style.height = `${total}px`;
-      if (state.stick && element.scrollTop + element.clientHeight < total) element.scrollTop = total;
+      if (!state.stick) return;
+      state.top = Math.max(0, total - state.height);
+      // A new element is not in the document yet, where it could scroll.
+      if (element.isConnected) toEnd(element);
+      else queueMicrotask(() => toEnd(element));
     }
   })}><div class="virtual-space">
     <div class="virtual-rows" ${ref((/** @type {any} */ element) => { if (element instanceof HTMLElement) show(element); })}></div></div></div>`;

@@ -114,8 +114,7 @@ impl Sessions {
 
     /// Has a request carried out in the session of its job.
     ///
-    /// A dropped future leaves the work running at the host until its time is over; `canceled`
-    /// stops it.
+    /// When the future is dropped or `canceled` is canceled, the host is told to stop the work.
     ///
     /// # Errors
     /// The reason why there is no result.
@@ -127,16 +126,16 @@ impl Sessions {
             )));
         }
         let end = Instant::now() + ask.within;
-        tokio::select! {
+        let mut stop = StopWhenDropped { sessions: self, ask: Some(&ask) };
+        let answer = tokio::select! {
             biased;
             answer = self.asked(&ask, end) => answer,
-            () = canceled.cancelled() => {
-                self.cancel(&ask).await;
-                Err(AskError::Canceled)
-            }
+            () = canceled.cancelled() => return Err(AskError::Canceled),
             // The host is the first to know that the time is over.
-            () = sleep_until(end + STOP_GRACE + SILENCE) => Err(AskError::Late),
-        }
+            () = sleep_until(end + STOP_GRACE + SILENCE) => return Err(AskError::Late),
+        };
+        stop.ask = None;
+        answer
     }
 
     /// Closes the session of a job, if it has one. A host that cannot be reached closes the session
@@ -279,11 +278,9 @@ impl Sessions {
     }
 
     /// Asks the host of the session, if there is one, to stop the work.
-    async fn cancel(&self, ask: &Ask) {
-        let Ok(Some(Place { host, .. })) = self.find(ask.kind, &ask.job).await else { return };
-        let Unit { work, attempt } = ask.unit.clone();
-        self.tell(ask.kind, &host, &HostRequest::Cancel { job: ask.job.clone(), work, attempt })
-            .await;
+    async fn cancel(&self, kind: SessionKind, job: JobId, Unit { work, attempt }: Unit) {
+        let Ok(Some(Place { host, .. })) = self.find(kind, &job).await else { return };
+        self.tell(kind, &host, &HostRequest::Cancel { job, work, attempt }).await;
     }
 
     /// Sends a request on which nothing depends.
@@ -306,6 +303,23 @@ impl Sessions {
         let payload = wire::encode(request).map_err(|_| BusError::TooLarge(WIRE_BYTES_MAX))?;
         let context = RequestContext::default();
         self.broker.bus.request_many(subject, payload.into(), context, idle).await
+    }
+}
+
+/// Tells the host that nobody waits for the result. The asker may be dropped at once, so a task does.
+struct StopWhenDropped<'a> {
+    sessions: &'a Sessions,
+    /// `None` once there is a result.
+    ask: Option<&'a Ask>,
+}
+
+impl Drop for StopWhenDropped<'_> {
+    fn drop(&mut self) {
+        let Some(Ask { kind, job, unit, .. }) = self.ask else { return };
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let (sessions, kind) = (self.sessions.clone(), *kind);
+        let (job, unit) = (job.clone(), unit.clone());
+        runtime.spawn(async move { sessions.cancel(kind, job, unit).await });
     }
 }
 
