@@ -42,6 +42,7 @@ pub(crate) fn of(reply: &Reply, stored: Option<&Stored>, language: Language) -> 
     }
     let message = match stored {
         Some(Stored { name, bytes }) => Text::PictureStored { name, bytes }.text(language),
+        None if notes.contains(&Note::Unread) => Text::Unread.text(language),
         None if url.is_empty() => Text::TabsShown { count: &tabs.len() }.text(language),
         None => Text::PageShown { title, url }.text(language),
     };

@@ -33,7 +33,7 @@ pub(crate) fn written(message: &impl Wire) -> Result<Bytes, String> {
 }
 
 /// Writes an answer that a host may send. If it is too large, the list of tabs is left out, then the
-/// page, with a note: what was done is done.
+/// notes, and at last the page or picture, with a note: what was done is done.
 pub(crate) fn fitted(answer: &Answer) -> Result<Bytes, String> {
     let whole = written(answer);
     let Answer(Ok(reply)) = answer else { return whole };
@@ -48,7 +48,12 @@ pub(crate) fn fitted(answer: &Answer) -> Result<Bytes, String> {
     if fits(&shorter) {
         return shorter;
     }
-    let Reply { url, title, .. } = without_tabs;
+    let without_notes = Reply { notes: Vec::new(), ..without_tabs };
+    let shorter = written(&Answer(Ok(without_notes.clone())));
+    if fits(&shorter) {
+        return shorter;
+    }
+    let Reply { url, title, .. } = without_notes;
     written(&Answer(Ok(Reply { url, title, notes: vec![Note::Unread], ..Reply::default() })))
 }
 
@@ -116,7 +121,8 @@ mod tests {
     #[rstest]
     #[case::all_of_it(reply(10, 1_000), true, true)]
     #[case::no_tabs(reply(200, 1_000), false, true)]
-    #[case::no_page(reply(200, 20_000), false, false)]
+    #[case::no_notes(reply(200, 20_000), false, true)]
+    #[case::no_page(Reply { title: "t".repeat(SESSION_BODY_BYTES_MAX / 2), url: "u".repeat(SESSION_BODY_BYTES_MAX / 3), ..reply(0, 0) }, true, false)]
     fn a_reply_leaves_out_what_a_host_may_not_send(
         #[case] reply: Reply,
         #[case] tabs: bool,
@@ -134,9 +140,11 @@ mod tests {
     fn the_largest_picture_fits_into_the_answer_of_a_host() {
         let picture = Some(Picture { jpeg: vec![7; PICTURE_BYTES_MAX] });
         let (url, title) = ("u".repeat(2_000), "题".repeat(2_000));
-        let reply = Answer(Ok(Reply { url, title, picture, ..Reply::default() }));
-        let bytes = fitted(&reply).unwrap();
+        let reply = Reply { url, title, picture, ..reply(0, 2_000) };
+        let reply = Reply { snapshot: None, ..reply };
+        let bytes = fitted(&Answer(Ok(reply.clone()))).unwrap();
         assert!(bytes.len() <= SESSION_BODY_BYTES_MAX, "{}", bytes.len());
-        assert_eq!(read::<Answer>(&bytes).unwrap(), reply);
+        let Answer(read) = read(&bytes).unwrap();
+        assert_eq!(read.unwrap(), Reply { notes: Vec::new(), ..reply });
     }
 }

@@ -100,7 +100,8 @@ impl Keys {
         let is_command = self.modifiers & !SHIFT != 0;
         match &*self.code {
             "KeyC" | "KeyX" | "KeyV" => is_command,
-            "Insert" | "Delete" => self.modifiers != 0,
+            "Insert" => self.modifiers != 0,
+            "Delete" => self.modifiers == SHIFT,
             _ => false,
         }
     }
@@ -142,7 +143,7 @@ mod tests {
         for keys in ["Control+c", "Meta+Shift+V", "ctrl+x", "Shift+Insert", "Shift+Delete"] {
             assert_eq!(parse(keys), None, "{keys}");
         }
-        for keys in ["c", "Shift+V", "Control+a", "Delete"] {
+        for keys in ["c", "Shift+V", "Control+a", "Delete", "Control+Delete"] {
             assert!(parse(keys).is_some(), "{keys}");
         }
     }

@@ -66,7 +66,7 @@ async fn message_of(output: &mut (impl AsyncBufReadExt + Unpin)) -> Option<Vec<u
         return Some(message);
     }
     let mut is_long = false;
-    while message.len() as u64 == MESSAGE_BYTES_MAX {
+    while message.len() as u64 == MESSAGE_BYTES_MAX && message.last() != Some(&0) {
         is_long = true;
         message.clear();
         output.take(MESSAGE_BYTES_MAX).read_until(0, &mut message).await.ok()?;

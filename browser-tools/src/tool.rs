@@ -85,9 +85,9 @@ fn not_done(kind: Kind, error: AskError, language: Language) -> Result<ToolResul
         AskError::NoHost => Err(ToolFault::unavailable(Text::NoHost.text(language))),
         AskError::Unfinished => match kind.effect() {
             Effect::Once => Err(ToolFault::new(Fault::Unknown, Text::Unfinished.text(language))),
-            Effect::Idempotent | Effect::Pure => {
-                Ok(ToolResult::failed(Text::Unfinished.text(language)))
-            }
+            // Its host may be stopping. A page that is opened again begins a new session.
+            Effect::Idempotent => Err(ToolFault::unavailable(Text::Unfinished.text(language))),
+            Effect::Pure => Ok(ToolResult::failed(Text::Unfinished.text(language))),
         },
         AskError::Refused(refusal) => Ok(ToolResult::failed(refusal.text(language))),
         AskError::Lost { may_have_begun } => match kind.effect() {

@@ -77,9 +77,10 @@ impl Session {
     ) -> Result<(), Fault> {
         let tab = self.tab()?;
         let found = self.element(target).await?;
+        let object = self.resolve(&found).await?;
         self.has_begun = true;
         let session = found.handle.session.clone();
-        match self.run(&found, FILL, &json!(text)).await?.as_str() {
+        match self.run_on(&found, &object, FILL, &json!(text)).await?.as_str() {
             "type" if text.is_empty() => self.strike(&session, "Delete").await?,
             "type" => {
                 let insert = json!({"text": text});
@@ -102,8 +103,9 @@ impl Session {
     pub(super) async fn choose(&mut self, target: &Target, values: &[String]) -> Result<(), Fault> {
         let tab = self.tab()?;
         let found = self.element(target).await?;
+        let object = self.resolve(&found).await?;
         self.has_begun = true;
-        match self.run(&found, CHOOSE, &json!(values)).await?.as_str() {
+        match self.run_on(&found, &object, CHOOSE, &json!(values)).await?.as_str() {
             "done" => {}
             other => {
                 self.has_begun = false;

@@ -50,6 +50,12 @@ impl Session {
         function: &str,
         argument: &Value,
     ) -> Result<String, Fault> {
+        let object = self.resolve(found).await?;
+        self.run_on(found, &object, function, argument).await
+    }
+
+    /// Returns the element as an object of a world that the page's scripts cannot change.
+    pub(super) async fn resolve(&self, found: &Found) -> Result<Value, Fault> {
         let Handle { session, frame } = &found.handle;
         let world = json!({"frameId": frame, "worldName": WORLD});
         let world = present(self.call(session, "Page.createIsolatedWorld", world).await)?;
@@ -57,7 +63,18 @@ impl Session {
             "backendNodeId": found.node, "executionContextId": world["executionContextId"],
         });
         let object = present(self.call(session, "DOM.resolveNode", resolve).await)?;
-        let object = object["object"]["objectId"].clone();
+        Ok(object["object"]["objectId"].clone())
+    }
+
+    /// Runs a function on the object of an element.
+    pub(super) async fn run_on(
+        &self,
+        found: &Found,
+        object: &Value,
+        function: &str,
+        argument: &Value,
+    ) -> Result<String, Fault> {
+        let session = &found.handle.session;
         let call = json!({
             "functionDeclaration": function, "objectId": object, "returnByValue": true,
             "arguments": [{"value": argument}],

@@ -94,12 +94,13 @@ fn acts(request: &Request) -> bool {
         | Request::Type { .. }
         | Request::Select { .. }
         | Request::Press { .. }
-        | Request::Back => true,
+        | Request::Back
+        | Request::Tabs { act: TabAct::Close(_) } => true,
         Request::Open { .. }
         | Request::Snapshot { .. }
         | Request::Wait { .. }
         | Request::Screenshot { .. }
-        | Request::Tabs { .. } => false,
+        | Request::Tabs { act: TabAct::List | TabAct::Select(_) } => false,
     }
 }
 
@@ -188,7 +189,8 @@ impl Session {
         match self.reply(look::Part::default(), false).await {
             Err(Fault::Refused(_) | Fault::Link(Failed::Refused(_) | Failed::Late)) => {
                 let notes = std::mem::take(&mut self.notes).into_iter().chain([Note::Unread]);
-                Ok(Reply { notes: notes.collect(), ..Reply::default() })
+                let url = self.tab().map(|tab| tab.url).unwrap_or_default();
+                Ok(Reply { url, notes: notes.collect(), ..Reply::default() })
             }
             read => read,
         }

@@ -105,14 +105,17 @@ async fn any_process_acts_on_the_page_that_another_one_has() {
     other.page("b", 1, "browser_open", json!({"url": url})).await;
     let full = host.call("c", 1, "browser_open", json!({"url": url})).await.unwrap_err();
     assert_eq!(full.fault, Fault::Unavailable);
-    for (n, process) in [(3, &host), (4, &other)] {
+    for (n, process, button, after) in
+        [(3, &host, "Change", "Changed"), (4, &other, "Stock", "Sold")]
+    {
         let page = process.page("a", n, "browser_snapshot", json!({})).await;
-        let line = page["page"].as_str().unwrap().lines().find(|line| line.contains("\"Change\""));
+        let quoted = format!("{button:?}");
+        let line = page["page"].as_str().unwrap().lines().find(|line| line.contains(&quoted));
         let (_, reference) = line.unwrap().split_once("[ref=").unwrap();
         let reference = reference.split(']').next().unwrap();
-        let target = json!({"snapshot": page["snapshot"], "ref": reference, "name": "Change"});
+        let target = json!({"snapshot": page["snapshot"], "ref": reference, "name": button});
         let page = process.page("a", n + 10, "browser_click", target).await;
-        assert!(page["page"].as_str().unwrap().contains("\"Changed\""), "{page}");
+        assert!(page["page"].as_str().unwrap().contains(&format!("{after:?}")), "{page}");
     }
     host.stop().await;
     other.stop().await;

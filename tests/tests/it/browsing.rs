@@ -144,7 +144,7 @@ async fn an_agent_searches_opens_reads_and_publishes_a_report_whichever_worker_t
     let client = Client::new(&broker);
     wait_for_tool(&client, "browser_open").await;
     let doctor = run(&company, &["doctor"]);
-    assert!(doctor.contains("Chromium"), "{doctor}");
+    assert!(doctor.contains("the browser of models is"), "{doctor}");
 
     // Calls of several jobs meet both workers, and each session is at one of them.
     let mut jobs = Vec::new();
