@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     refusal::barred,
-    request::{Note, Reply, Tab},
+    request::{Remark, Reply, Tab},
     words::Text,
 };
 
@@ -42,7 +42,7 @@ pub(crate) fn of(reply: &Reply, stored: Option<&Stored>, language: Language) -> 
     }
     let message = match stored {
         Some(Stored { name, bytes }) => Text::PictureStored { name, bytes }.text(language),
-        None if notes.contains(&Note::Unread) => Text::Unread.text(language),
+        None if notes.contains(&Remark::Unread) => Text::Unread.text(language),
         None if url.is_empty() => Text::TabsShown { count: &tabs.len() }.text(language),
         None => Text::PageShown { title, url }.text(language),
     };
@@ -54,20 +54,22 @@ fn tab(tab: &Tab) -> Value {
     json!({"tab": number, "url": url, "title": title, "current": is_current})
 }
 
-fn text(note: &Note, language: Language) -> String {
+fn text(note: &Remark, language: Language) -> String {
     match note {
-        Note::Dialog { message } => Text::Dialog { message },
-        Note::Opened { tab } => Text::Opened { tab },
-        Note::TooManyTabs { max } => Text::TooManyTabs { max },
-        Note::Closed { tab } => Text::Closed { tab },
-        Note::Download { name } => Text::Download { name },
-        Note::FileAsked => Text::FileAsked,
-        Note::Left { url } => Text::Left { url },
-        Note::Barred { why } => return Text::Barred { why: &barred(why, language) }.text(language),
-        Note::Loading => Text::Loading,
-        Note::Crashed { tab } => Text::Crashed { tab },
-        Note::Unread => Text::Unread,
-        Note::Restarted => Text::Restarted,
+        Remark::Dialog { message } => Text::Dialog { message },
+        Remark::Opened { tab } => Text::Opened { tab },
+        Remark::TooManyTabs { max } => Text::TooManyTabs { max },
+        Remark::Closed { tab } => Text::Closed { tab },
+        Remark::Download { name } => Text::Download { name },
+        Remark::FileAsked => Text::FileAsked,
+        Remark::Left { url } => Text::Left { url },
+        Remark::Barred { why } => {
+            return Text::Barred { why: &barred(why, language) }.text(language);
+        }
+        Remark::Loading => Text::Loading,
+        Remark::Crashed { tab } => Text::Crashed { tab },
+        Remark::Unread => Text::Unread,
+        Remark::Restarted => Text::Restarted,
     }
     .text(language)
 }

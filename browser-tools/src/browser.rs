@@ -19,7 +19,7 @@ use crate::{
     desk::AskError,
     proxy::Guard,
     refusal::Refusal,
-    request::{Note, Reply, Request},
+    request::{Remark, Reply, Request},
     session::{Limits, Session},
 };
 
@@ -224,7 +224,7 @@ impl Browser {
         };
         let mut reply = current.ask(hosts, request).await?;
         if lost {
-            reply.notes.insert(0, Note::Restarted);
+            reply.notes.insert(0, Remark::Restarted);
         }
         Ok(reply)
     }

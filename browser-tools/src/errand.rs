@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     desk::AskError,
-    request::{Note, Reply, Request},
+    request::{Remark, Reply, Request},
 };
 
 /// A request with the only hosts that its pages may reach.
@@ -54,7 +54,7 @@ pub(crate) fn fitted(answer: &Answer) -> Result<Bytes, String> {
         return shorter;
     }
     let Reply { url, title, .. } = without_notes;
-    written(&Answer(Ok(Reply { url, title, notes: vec![Note::Unread], ..Reply::default() })))
+    written(&Answer(Ok(Reply { url, title, notes: vec![Remark::Unread], ..Reply::default() })))
 }
 
 /// Reads a message.
@@ -113,7 +113,7 @@ mod tests {
             title: "题".repeat(2_000),
             snapshot: Some(Snapshot { number: 1, text, omitted: 0 }),
             tabs: (0..tabs).map(row).collect(),
-            notes: vec![Note::Download { name: "n".repeat(note) }; NOTES_MAX],
+            notes: vec![Remark::Download { name: "n".repeat(note) }; NOTES_MAX],
             picture: None,
         }
     }
@@ -133,7 +133,7 @@ mod tests {
         let Answer(read) = read(&bytes).unwrap();
         let read = read.unwrap();
         assert_eq!((read.tabs == reply.tabs, read.snapshot == reply.snapshot), (tabs, page));
-        assert_eq!(read.notes == [Note::Unread], !page);
+        assert_eq!(read.notes == [Remark::Unread], !page);
     }
 
     #[test]

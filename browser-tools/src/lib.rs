@@ -38,8 +38,8 @@ pub use self::{
     proxy::CONNECTIONS_MAX,
     refusal::Refusal,
     request::{
-        ADDRESS_BYTES_MAX, Barred, NOTES_MAX, Note, PAUSE_MS_MAX, PICTURE_BYTES_MAX, Picture,
-        Place, Reply, Request, Snapshot, TYPED_BYTES_MAX, Tab, TabAct, Target, Until,
+        ADDRESS_BYTES_MAX, Barred, NOTES_MAX, PAUSE_MS_MAX, PICTURE_BYTES_MAX, Picture, Place,
+        Remark, Reply, Request, Snapshot, TYPED_BYTES_MAX, Tab, TabAct, Target, Until,
     },
     session::FRAMES_MAX,
     snapshot::{SNAPSHOT_BYTES_MAX, SNAPSHOT_DEPTH_MAX, SNAPSHOT_ELEMENTS_MAX},

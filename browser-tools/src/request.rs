@@ -126,7 +126,7 @@ pub struct Reply {
     /// The tabs, if the job has more than one or asked for them.
     pub tabs: Vec<Tab>,
     /// What happened since the last reply.
-    pub notes: Vec<Note>,
+    pub notes: Vec<Remark>,
     /// The picture that was asked for.
     pub picture: Option<Picture>,
 }
@@ -164,7 +164,7 @@ pub struct Picture {
 
 /// An event of a session that a model must know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Note {
+pub enum Remark {
     /// The page showed a dialog, which was dismissed.
     Dialog {
         /// Its text.

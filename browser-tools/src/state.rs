@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::{
     address::{BLANK, may_show},
     link::{Event, Post},
-    request::{NOTES_MAX, Note},
+    request::{NOTES_MAX, Remark},
     snapshot::line_of,
 };
 
@@ -36,7 +36,7 @@ pub(crate) struct Context {
     /// The number of the last tab.
     last: u32,
     tabs_max: u32,
-    pub(crate) notes: Vec<Note>,
+    pub(crate) notes: Vec<Remark>,
 }
 
 /// A tab.
@@ -71,7 +71,7 @@ impl Context {
         self.tabs.iter().find(|tab| tab.number == self.current)
     }
 
-    fn note(&mut self, note: Note) {
+    fn note(&mut self, note: Remark) {
         if self.notes.len() < NOTES_MAX && !self.notes.contains(&note) {
             self.notes.push(note);
         }
@@ -80,7 +80,7 @@ impl Context {
     fn remove(&mut self, target: &str) {
         let Some(at) = self.tabs.iter().position(|tab| tab.target == target) else { return };
         let tab = self.tabs.remove(at);
-        self.note(Note::Closed { tab: tab.number });
+        self.note(Remark::Closed { tab: tab.number });
         if self.current == tab.number {
             self.current = self.tabs.last().map_or(0, |tab| tab.number);
         }
@@ -145,7 +145,7 @@ impl State {
                         method: "Page.navigate",
                         params: json!({"url": BLANK}),
                     };
-                    context.note(Note::Left { url: said(&params["frame"]["url"]) });
+                    context.note(Remark::Left { url: said(&params["frame"]["url"]) });
                     return vec![leave];
                 }
                 tab.url = line_of(&url);
@@ -154,7 +154,7 @@ impl State {
                 // A page that asks whether to leave it does not keep the job.
                 let accept = params["type"] == "beforeunload";
                 if !accept {
-                    context.note(Note::Dialog { message: said(&params["message"]) });
+                    context.note(Remark::Dialog { message: said(&params["message"]) });
                 }
                 return vec![Post {
                     session: event.session.clone(),
@@ -163,12 +163,12 @@ impl State {
                 }];
             }
             "Page.downloadWillBegin" => {
-                context.note(Note::Download { name: said(&params["suggestedFilename"]) });
+                context.note(Remark::Download { name: said(&params["suggestedFilename"]) });
             }
-            "Page.fileChooserOpened" => context.note(Note::FileAsked),
+            "Page.fileChooserOpened" => context.note(Remark::FileAsked),
             "Inspector.targetCrashed" => {
                 tab.is_loading = false;
-                context.note(Note::Crashed { tab: number });
+                context.note(Remark::Crashed { tab: number });
             }
             _ => {}
         }
@@ -185,7 +185,7 @@ impl State {
             Some("page") => {
                 if context.tabs.len() >= usize::try_from(context.tabs_max).unwrap_or(usize::MAX) {
                     let max = context.tabs_max;
-                    context.note(Note::TooManyTabs { max });
+                    context.note(Remark::TooManyTabs { max });
                     let close = json!({"targetId": target});
                     // The page that opened it waits until it runs.
                     return vec![
@@ -200,7 +200,7 @@ impl State {
                 context.last += 1;
                 let number = context.last;
                 if !context.tabs.is_empty() {
-                    context.note(Note::Opened { tab: number });
+                    context.note(Remark::Opened { tab: number });
                 }
                 context.current = number;
                 let url = line_of(&text(&info["url"]));
@@ -291,7 +291,7 @@ mod tests {
         state
     }
 
-    fn notes(state: &State) -> &[Note] {
+    fn notes(state: &State) -> &[Remark] {
         &state.context("c").unwrap().notes
     }
 
@@ -303,7 +303,7 @@ mod tests {
             let posts = state.apply(&event(Some("s1"), "Page.javascriptDialogOpening", params));
             assert_eq!(posts[0].params, json!({"accept": accept}));
         }
-        assert_eq!(notes(&state), [Note::Dialog { message: "Really ?".to_owned() }]);
+        assert_eq!(notes(&state), [Remark::Dialog { message: "Really ?".to_owned() }]);
     }
 
     #[test]
@@ -314,7 +314,7 @@ mod tests {
         let gone = json!({"sessionId": "s2", "targetId": "t2"});
         state.apply(&event(None, "Target.detachedFromTarget", gone));
         assert_eq!(state.context("c").unwrap().tab().unwrap().target, "t1");
-        assert_eq!(notes(&state), [Note::Opened { tab: 2 }, Note::Closed { tab: 2 }]);
+        assert_eq!(notes(&state), [Remark::Opened { tab: 2 }, Remark::Closed { tab: 2 }]);
     }
 
     #[test]
@@ -323,7 +323,7 @@ mod tests {
         let posts = state.apply(&attached("s2", "t2", "page", None));
         assert_eq!(posts.last().unwrap().method, "Target.closeTarget");
         assert_eq!(state.context("c").unwrap().tabs.len(), 1);
-        assert_eq!(notes(&state), [Note::TooManyTabs { max: 1 }]);
+        assert_eq!(notes(&state), [Remark::TooManyTabs { max: 1 }]);
     }
 
     #[test]
@@ -332,7 +332,7 @@ mod tests {
         let frame = json!({"frame": {"id": "t1", "url": "file:///etc/passwd", "loaderId": "l"}});
         let posts = state.apply(&event(Some("s1"), "Page.frameNavigated", frame));
         assert_eq!((posts[0].method, &posts[0].params["url"]), ("Page.navigate", &json!(BLANK)));
-        assert!(matches!(notes(&state), [Note::Left { .. }]));
+        assert!(matches!(notes(&state), [Remark::Left { .. }]));
         // A frame within a page decides nothing.
         let frame = json!({"frame": {"id": "f", "url": "data:x", "loaderId": "l"}});
         assert_eq!(state.apply(&event(Some("s1"), "Page.frameNavigated", frame)), []);

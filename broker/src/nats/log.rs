@@ -1,6 +1,6 @@
 //! [`Log`](crate::log::Log) on JetStream.
 
-use std::{collections::BTreeSet, pin::pin, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_nats::HeaderMap;
 use async_trait::async_trait;
@@ -166,36 +166,11 @@ impl Reader for NatsLog {
     }
 
     async fn read(&self, job: &JobId, after: Seq) -> Result<Vec<Entry>, LogError> {
-        let (stream, filter) = (self.stream_of(job), self.subjects.everything_of(job));
-        let found = read::all(&self.link, &stream, &filter, after, self.options.replicas).await;
-        let found = match found {
-            Ok(found) => found,
-            Err(error) => return Err(self.unread(&stream, error).await),
-        };
-        let mut entries = Vec::with_capacity(found.len());
-        for message in found {
-            entries.extend(self.entry(message).await?);
-        }
-        Ok(entries)
+        self.records_of(job, after).await
     }
 
     fn read_in_parts<'a>(&'a self, job: &'a JobId) -> BoxStream<'a, Result<Vec<Entry>, LogError>> {
-        Box::pin(async_stream::try_stream! {
-            let (stream, filter) = (self.stream_of(job), self.subjects.everything_of(job));
-            let replicas = self.options.replicas;
-            let mut parts = pin!(read::parts(&self.link, &stream, &filter, replicas));
-            while let Some(part) = parts.next().await {
-                let part = match part {
-                    Ok(part) => part,
-                    Err(error) => Err(self.unread(&stream, error).await)?,
-                };
-                let mut entries = Vec::with_capacity(part.len());
-                for message in part {
-                    entries.extend(self.entry(message).await?);
-                }
-                yield entries;
-            }
-        })
+        Box::pin(self.parts_of(job))
     }
 
     async fn first(&self, job: &JobId) -> Result<Option<Entry>, LogError> {

@@ -16,6 +16,7 @@ mod drift;
 mod entry;
 mod feed;
 mod installation;
+mod job_log;
 pub mod keys;
 mod kv;
 mod lane;

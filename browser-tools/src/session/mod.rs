@@ -18,7 +18,7 @@ use crate::{
     link::{Failed, Post},
     proxy::{Guard, Proxy},
     refusal::Refusal,
-    request::{Note, Reply, Request, TabAct, Until},
+    request::{Remark, Reply, Request, TabAct, Until},
     state::{Context, Tab},
 };
 
@@ -46,7 +46,7 @@ pub(crate) struct Session {
     /// `true` once the running request may have had an effect.
     has_begun: bool,
     /// Notes of the running request.
-    notes: Vec<Note>,
+    notes: Vec<Remark>,
 }
 
 /// The reason why a step of a request failed.
@@ -188,7 +188,7 @@ impl Session {
     async fn reply_after_action(&mut self) -> Result<Reply, Fault> {
         match self.reply(look::Part::default(), false).await {
             Err(Fault::Refused(_) | Fault::Link(Failed::Refused(_) | Failed::Late)) => {
-                let notes = std::mem::take(&mut self.notes).into_iter().chain([Note::Unread]);
+                let notes = std::mem::take(&mut self.notes).into_iter().chain([Remark::Unread]);
                 let url = self.tab().map(|tab| tab.url).unwrap_or_default();
                 Ok(Reply { url, notes: notes.collect(), ..Reply::default() })
             }

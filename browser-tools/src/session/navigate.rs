@@ -9,7 +9,7 @@ use super::{Fault, Session};
 use crate::{
     address::{self, BLANK, may_show},
     refusal::Refusal,
-    request::{Barred, NOTES_MAX, Note, TabAct},
+    request::{Barred, NOTES_MAX, Remark, TabAct},
     state::{Context, Tab},
 };
 
@@ -33,7 +33,7 @@ impl Session {
         let barred = self.proxy.take_barred();
         if let Some(why) = went["errorText"].as_str() {
             let is_download = went["isDownload"] == true
-                || self.context().notes.iter().any(|note| matches!(note, Note::Download { .. }));
+                || self.context().notes.iter().any(|note| matches!(note, Remark::Download { .. }));
             self.forget_notes();
             let refused = barred.into_iter().next_back();
             return Err(match refused {
@@ -90,7 +90,7 @@ impl Session {
             context.tabs.iter().find(|tab| tab.target == target).is_none_or(|tab| !tab.is_loading)
         };
         if !self.until(self.limits.timeout, is_loaded).await {
-            self.notes.push(Note::Loading);
+            self.notes.push(Remark::Loading);
         }
     }
 
@@ -153,7 +153,7 @@ impl Session {
             self.until(self.limits.timeout, is_closed).await;
             if let Some(context) = self.open.chromium.tabs().lock().context_mut(&self.open.context)
             {
-                context.notes.retain(|note| *note != Note::Closed { tab: number });
+                context.notes.retain(|note| *note != Remark::Closed { tab: number });
             }
         } else {
             if let Some(context) = self.open.chromium.tabs().lock().context_mut(&self.open.context)
@@ -168,7 +168,7 @@ impl Session {
     /// Adds refused requests of pages to the notes of the reply.
     pub(super) fn keep(&mut self, barred: Vec<Barred>) {
         let room = NOTES_MAX.saturating_sub(self.notes.len());
-        self.notes.extend(barred.into_iter().take(room).map(|why| Note::Barred { why }));
+        self.notes.extend(barred.into_iter().take(room).map(|why| Remark::Barred { why }));
     }
 
     /// Forgets what pages did, because an error tells it.

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::{
     refusal::Refusal,
-    request::{Barred, Note, Reply, Request, Snapshot},
+    request::{Barred, Remark, Reply, Request, Snapshot},
 };
 
 /// A port with one answer. It keeps the requests.
@@ -56,7 +56,7 @@ fn page() -> Reply {
         url: "https://a.example/".to_owned(),
         title: "A".to_owned(),
         snapshot: Some(Snapshot { number: 3, text, omitted: 2 }),
-        notes: vec![Note::Dialog { message: "Hello".to_owned() }],
+        notes: vec![Remark::Dialog { message: "Hello".to_owned() }],
         ..Reply::default()
     }
 }

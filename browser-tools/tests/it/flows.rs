@@ -1,6 +1,6 @@
 //! What a model does with pages.
 
-use browser_tools::{Note, Place, Refusal, Request, TabAct, Until};
+use browser_tools::{Place, Refusal, Remark, Request, TabAct, Until};
 
 use crate::{
     site::Site,
@@ -93,11 +93,11 @@ async fn dialogs_and_downloads_and_new_tabs_are_told() {
     let job = stage.job("a");
     let page = job.open(&site.at(HOST, "/")).await;
     let page = job.click(&page, "button \"Warn\"", "Warn").await;
-    assert_eq!(page.notes, [Note::Dialog { message: "Are you sure?".to_owned() }]);
+    assert_eq!(page.notes, [Remark::Dialog { message: "Are you sure?".to_owned() }]);
     let page = job.click(&page, "link \"Report\"", "Report").await;
-    assert_eq!(page.notes, [Note::Download { name: "report.pdf".to_owned() }]);
+    assert_eq!(page.notes, [Remark::Download { name: "report.pdf".to_owned() }]);
     let page = job.click(&page, "link \"News\"", "News").await;
-    assert_eq!(page.notes, [Note::Opened { tab: 2 }]);
+    assert_eq!(page.notes, [Remark::Opened { tab: 2 }]);
     assert_eq!((page.title.as_str(), page.tabs.len()), ("About", 2));
     assert!(text(&page).contains("We sell pens"));
     let page = job.ask(Request::Tabs { act: TabAct::Select(1) }).await.unwrap();
@@ -120,7 +120,7 @@ async fn a_session_has_a_bound_of_tabs() {
     let html = "<button onclick=\"for (const x of [1, 2, 3]) window.open('about:blank')\">Open";
     let page = job.open(&site.page(HOST, html)).await;
     let page = job.click(&page, "button \"Open\"", "Open").await;
-    assert!(page.notes.contains(&Note::TooManyTabs { max: 2 }), "{:?}", page.notes);
+    assert!(page.notes.contains(&Remark::TooManyTabs { max: 2 }), "{:?}", page.notes);
     assert_eq!(page.tabs.len(), 2);
     stage.browser.stop().await;
 }

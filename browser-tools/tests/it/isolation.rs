@@ -1,6 +1,6 @@
 //! What pages cannot reach, and what jobs do not share.
 
-use browser_tools::{Barred, Note, Refusal, Request, Until};
+use browser_tools::{Barred, Refusal, Remark, Request, Until};
 use proto::agent::Hosts;
 use rstest::rstest;
 
@@ -93,7 +93,7 @@ async fn the_hosts_of_a_job_hold_for_its_pages_alone() {
     let image = format!("<img src=http://evil.test:{}/image><p>There", forbidden.port);
     let page = job.open(&site.page(HOST, &image)).await;
     let why = Barred::NotOfAgent("evil.test".to_owned());
-    assert_eq!(page.notes, [Note::Barred { why }]);
+    assert_eq!(page.notes, [Remark::Barred { why }]);
     assert_eq!(forbidden.hits(), 0);
     let other = stage.job("b");
     let page = other.open(&site.at("evil.test", "/about")).await;

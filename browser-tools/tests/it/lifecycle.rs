@@ -1,6 +1,6 @@
 //! Chromium's start, its crash and its end.
 
-use browser_tools::{AskError, Note, Refusal, Request, StartError, create};
+use browser_tools::{AskError, Refusal, Remark, Request, StartError, create};
 use rustix::process::{Pid, Signal, kill_process};
 use tool_actors::browser::Confinement;
 
@@ -54,7 +54,7 @@ async fn a_crash_loses_sessions_and_the_next_page_opens() {
     assert!(text(&page).contains("We sell pens"));
     assert_eq!(page.notes, []);
     let page = other.open(&site.at(HOST, "/about")).await;
-    assert_eq!(page.notes, [Note::Restarted]);
+    assert_eq!(page.notes, [Remark::Restarted]);
     stage.browser.stop().await;
 }
 
