@@ -4,7 +4,7 @@
 //! tools ask for it through the port [`Desk`], because any worker takes a call and the session lives in
 //! one process, its host. [`Browser`] is the browser of a host.
 //!
-//! Architecture invariants: no byte of a page leaves the machine past the guard of [`proxy`], names
+//! Architecture invariants: no byte of a page leaves the machine past the guard of `proxy`, names
 //! resolve there alone, and the browser connects to the very address that was checked; an action
 //! names an element of the last snapshot, never a pixel; no tool runs a script of a model; what a page
 //! says is text of a stranger.
