@@ -36,7 +36,7 @@ impl Desk for Remote {
             opens,
         };
         let answer = self.sessions.ask(ask, canceled).await.map_err(failure)?;
-        // What cannot be read was done all the same.
+        // The host carried the request out, although its answer cannot be read.
         let Answer(answer) = read(&answer).map_err(|error| {
             tracing::error!(%error, "the answer of a browser cannot be read");
             AskError::Unfinished

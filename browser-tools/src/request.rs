@@ -125,7 +125,7 @@ pub struct Reply {
     pub snapshot: Option<Snapshot>,
     /// The tabs, if the job has more than one or asked for them.
     pub tabs: Vec<Tab>,
-    /// What happened since the last reply.
+    /// The events since the last reply.
     pub notes: Vec<Remark>,
     /// The picture that was asked for.
     pub picture: Option<Picture>,

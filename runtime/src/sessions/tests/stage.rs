@@ -139,7 +139,7 @@ pub(super) fn asking(
     tokio::spawn(async move { asked(&sessions, ask).await })
 }
 
-/// What a keeper was asked to do.
+/// A request that a keeper received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Done {
     Opened(JobId),
