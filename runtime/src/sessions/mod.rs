@@ -2,7 +2,7 @@
 //! process.
 //!
 //! Any worker takes a call, so it must reach the process that has the job's session: the *host*. A
-//! worker asks through [`Sessions`]; a host serves its [`Keeper`] as a [`child`](host::child) of its
+//! worker asks through [`Sessions`]; a host serves its [`Keeper`] as a [`child`] of its
 //! actor tree. The bucket `sessions` names the host of each session.
 //!
 //! * A job has at most one session of a kind that requests reach. The host enters itself by
