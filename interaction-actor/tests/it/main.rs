@@ -9,6 +9,7 @@
 
 mod answering;
 mod editing;
+mod links;
 mod office;
 mod on_nats;
 mod properties;

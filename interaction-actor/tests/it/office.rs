@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 use broker::{
     Broker,
     bus::RequestContext,
+    clock::{Clock, SystemClock},
     log::{CasOutcome, Log, Submission},
     memory::{Memory, MemoryOptions},
     nats::{NatsOptions, connect},
@@ -45,6 +46,8 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Office {
     pub(crate) broker: Broker,
     place: Place,
+    /// The clock by which links expire.
+    clock: Arc<dyn Clock>,
     staff: Vec<ActorCell>,
     /// Logs of the processes; used to await their end.
     logs: Vec<Weak<dyn Log>>,
@@ -91,8 +94,19 @@ impl Office {
     }
 
     pub(crate) async fn at(place: Place, people: People) -> Self {
+        Self::on(place, people, Arc::new(SystemClock::new())).await
+    }
+
+    /// An office on the in-memory log, whose links expire by `clock`.
+    pub(crate) async fn by(clock: Arc<dyn Clock>) -> Self {
+        let memory = Memory::new(Subjects::new("cb", 4).unwrap(), MemoryOptions::default());
+        Self::on(Place::Memory(memory), People::default(), clock).await
+    }
+
+    async fn on(place: Place, people: People, clock: Arc<dyn Clock>) -> Self {
         let broker = place.connect("test").await;
-        let mut office = Self { broker, place, staff: Vec::new(), logs: Vec::new(), hired: 0 };
+        let (staff, logs) = (Vec::new(), Vec::new());
+        let mut office = Self { broker, place, clock, staff, logs, hired: 0 };
         office.hire(people).await;
         office
     }
@@ -128,11 +142,9 @@ impl Office {
             let (actor, _) = Actor::spawn(None, PoolActor::default(), args).await.unwrap();
             self.staff.push(actor.get_cell());
         }
-        let service = Arc::new(InboxService::new(
-            broker.clone(),
-            people,
-            Registry::open(&broker).await.unwrap(),
-        ));
+        let registry = Registry::open(&broker).await.unwrap();
+        let service = InboxService::new(broker.clone(), people, registry);
+        let service = Arc::new(service.with_clock(Arc::clone(&self.clock)));
         let args = ServiceArgs { broker, service, in_flight: 20_000, shutdown };
         let (actor, _) = Actor::spawn(None, ServiceActor, args).await.unwrap();
         self.staff.push(actor.get_cell());
