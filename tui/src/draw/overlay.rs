@@ -9,7 +9,7 @@ use ratatui::{
 
 use super::cells::{Pen, first, pad, wrapped};
 use crate::{
-    model::{Dialog, Entry, Overlay, Stage},
+    model::{Dialog, Entry, Overlay, Request, Stage},
     render::{line::Line, style::Tone, text},
     words::Text,
 };
@@ -60,13 +60,16 @@ fn dialog(pen: &mut Pen<'_>, area: Rect, dialog: &Dialog) -> Option<Position> {
         dialog.about.iter().flat_map(|line| wrapped(Tone::Plain, line, width)).collect();
     let mut end: Vec<Line> = Vec::new();
     match &dialog.stage {
-        Stage::Writing(_) => {}
+        Stage::Writing(_) | Stage::Refused => {}
+        Stage::Foreseeing(request) => {
+            end.extend(wrapped(Tone::Dim, &pen.say(Text::Foreseeing), width));
+            end.push(command(request));
+        }
         Stage::Deciding { consequence, requests, again, remember, .. } => {
-            end.extend(wrapped(Tone::Strong, consequence, width));
-            if let Some(request) = requests.first() {
-                let command = escape::line(&request.command()).into_owned();
-                end.push(Line::new().add(Tone::Dim, format!("$ {command}")));
+            if !consequence.is_empty() {
+                end.extend(wrapped(Tone::Strong, consequence, width));
             }
+            end.extend(requests.first().map(command));
             if let Some(again) = again {
                 let mark = if *again { "[x]" } else { "[ ]" };
                 let words = format!("{mark} {}", pen.say(Text::AllowAgain));
@@ -102,11 +105,21 @@ fn dialog(pen: &mut Pen<'_>, area: Rect, dialog: &Dialog) -> Option<Position> {
             choice(pen, last, *yes);
             None
         }
+        Stage::Foreseeing(_) | Stage::Refused => {
+            pen.text(last, 0, Tone::Dim, &pen.say(Text::CloseKey));
+            None
+        }
         Stage::Sending { .. } => {
             pen.text(last, 0, Tone::Dim, &pen.say(Text::Sending));
             None
         }
     }
+}
+
+/// Returns the line with the command that equals a request.
+fn command(request: &Request) -> Line {
+    let command = escape::line(&request.command()).into_owned();
+    Line::new().add(Tone::Dim, format!("$ {command}"))
 }
 
 fn choice(pen: &mut Pen<'_>, area: Rect, yes: bool) {

@@ -43,7 +43,9 @@ impl Model {
                 let target = self.targets().into_iter().next();
                 self.dialog = target.map(|one| Dialog::steering(self.language, &one.job));
             }
-            Action::Restart | Action::RollBack | Action::Fork => self.ask_about_point(action),
+            Action::Restart | Action::RollBack | Action::Fork => {
+                return self.ask_about_point(action).into_iter().collect();
+            }
             Action::Mark => {
                 if let Some(job) = self.selected_job() {
                     if !self.marks.remove(&job) {
@@ -93,26 +95,22 @@ impl Model {
         Vec::new()
     }
 
-    /// Asks whether to restart a step, to roll back, or to fork.
-    fn ask_about_point(&mut self, action: Action) {
-        if action == Action::Restart {
-            if let Some(step) = self.chosen_step().cloned() {
-                let means = Text::RestartMeans { step: &step }.text(self.language);
-                let order = Order::Restart { step, again: false };
-                self.ask_about_job(Text::DoRestart, means, |job| Request::signal(job, order));
-            }
+    /// Asks whether to restart a step, to roll back, or to fork, once the front door has said what
+    /// that would do.
+    fn ask_about_point(&mut self, action: Action) -> Option<Effect> {
+        let job = self.job.as_ref()?.job.clone();
+        let (title, request) = if action == Action::Restart {
+            let order = Order::Restart { step: self.chosen_step()?.clone(), again: false };
+            (Text::DoRestart, Request::signal(&job, order))
         } else if action == Action::RollBack {
-            if let Some(seq) = self.past() {
-                let means = Text::RollBackMeans { seq: &seq }.text(self.language);
-                let order = Order::RollBack { to: Point::Seq(seq), again: false };
-                self.ask_about_job(Text::DoRollBack, means, |job| Request::signal(job, order));
-            }
+            let order = Order::RollBack { to: Point::Seq(self.past()?), again: false };
+            (Text::DoRollBack, Request::signal(&job, order))
         } else {
-            let at = self.past();
-            let means = Consequence::fork(at).text(self.language);
-            let at = at.map(Point::Seq);
-            self.ask_about_job(Text::DoFork, means, |job| Request::fork(job, at));
-        }
+            (Text::DoFork, Request::fork(&job, self.past().map(Point::Seq)))
+        };
+        let preview = request.preview()?;
+        self.dialog = Some(Dialog::foreseeing(title.text(self.language), request));
+        Some(Effect::Preview(Box::new(preview)))
     }
 
     fn past(&self) -> Option<proto::id::Seq> {
@@ -138,18 +136,6 @@ impl Model {
             self.filter.clear();
         } else {
             self.marks.clear();
-        }
-    }
-
-    fn ask_about_job(
-        &mut self,
-        title: Text<'_>,
-        means: String,
-        request: impl FnOnce(&proto::id::JobId) -> Request,
-    ) {
-        if let Some(job) = &self.job {
-            let requests = vec![request(&job.job)];
-            self.dialog = Some(Dialog::deciding(title.text(self.language), means, requests));
         }
     }
 

@@ -4,6 +4,7 @@
 use client::session::{AnswerDraft, OpenQuestion, Taken};
 use proto::{
     consequence::Consequence,
+    door::{Preview, Previewed},
     error::{Code, Failure},
     escape,
     id::JobId,
@@ -38,6 +39,10 @@ pub struct Dialog {
 pub enum Stage {
     /// A line is typed.
     Writing(Entry),
+    /// The front door is asked what this request would do.
+    Foreseeing(Request),
+    /// The front door would refuse the request.
+    Refused,
     /// The person decides.
     Deciding {
         /// What follows from a yes.
@@ -88,6 +93,51 @@ impl Dialog {
         let (again, remember) = (None, None);
         let stage = Stage::Deciding { consequence, requests, yes: false, again, remember };
         Self { title, about: Vec::new(), error: None, stage, needs: Needs::Nothing }
+    }
+
+    /// Opens a dialog about a request of which the front door says first what it would do.
+    #[must_use]
+    pub fn foreseeing(title: String, request: Request) -> Self {
+        let stage = Stage::Foreseeing(request);
+        Self { title, about: Vec::new(), error: None, stage, needs: Needs::Nothing }
+    }
+
+    /// Takes what the front door says about a request, unless the dialog is about another one.
+    pub fn foreseen(
+        &mut self,
+        language: Language,
+        asked: &Preview,
+        result: Result<Box<Previewed>, Box<Failure>>,
+    ) {
+        let Stage::Foreseeing(request) = &self.stage else { return };
+        if request.preview().as_ref() != Some(asked) {
+            return;
+        }
+        // A question without figures is better than an action that is not to be had.
+        let (consequence, refused) = match result {
+            Ok(previewed) => {
+                let Previewed { text, refused, .. } = previewed.in_language(language);
+                (escape::line(&text).into_owned(), refused)
+            }
+            Err(failure) => {
+                self.decide(String::new(), vec![request.clone()], None);
+                self.error = Some(said(language, &failure));
+                return;
+            }
+        };
+        self.error = refused.as_ref().map(|failure| said(language, failure));
+        match refused.map(|failure| failure.code) {
+            None => self.decide(consequence, vec![request.clone()], None),
+            Some(Code::WouldRepeat) => {
+                self.decide(consequence, vec![request.clone()], Some(false));
+            }
+            Some(_) => self.stage = Stage::Refused,
+        }
+    }
+
+    fn decide(&mut self, consequence: String, requests: Vec<Request>, again: Option<bool>) {
+        let remember = None;
+        self.stage = Stage::Deciding { consequence, requests, yes: false, again, remember };
     }
 
     /// Offers to have the approval remembered for its job.
@@ -147,7 +197,9 @@ impl Dialog {
             return Outcome::Closed;
         }
         match &mut self.stage {
-            Stage::Sending { .. } => Outcome::Open,
+            Stage::Foreseeing(_) if key == Key::Char('n') => Outcome::Closed,
+            Stage::Refused if [Key::Enter, Key::Char('n')].contains(&key) => Outcome::Closed,
+            Stage::Foreseeing(_) | Stage::Refused | Stage::Sending { .. } => Outcome::Open,
             Stage::Writing(entry) => {
                 if key == Key::Enter {
                     let line = entry.text();
@@ -210,8 +262,7 @@ impl Dialog {
         let Stage::Sending { consequence, requests } = &mut self.stage else { return };
         let (consequence, requests) = (std::mem::take(consequence), std::mem::take(requests));
         let again = (failure.code == Code::WouldRepeat).then_some(false);
-        let remember = None;
-        self.stage = Stage::Deciding { consequence, requests, yes: false, again, remember };
+        self.decide(consequence, requests, again);
         self.error = Some(said(language, failure));
     }
 
@@ -266,9 +317,7 @@ impl Dialog {
             },
         };
         self.about = if words.is_empty() { Vec::new() } else { vec![format!("“{words}”")] };
-        let requests = vec![request];
-        let (again, remember) = (None, None);
-        self.stage = Stage::Deciding { consequence, requests, yes: false, again, remember };
+        self.decide(consequence, vec![request], None);
     }
 
     /// Says what the next line is about: the question, or a field of the form.

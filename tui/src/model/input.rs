@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use proto::{
-    door::{Counted, Crew, DeadLetters, InboxPage, Listed, Watched},
+    door::{Counted, Crew, DeadLetters, InboxPage, Listed, Preview, Previewed, Watched},
     error::Failure,
     id::{JobId, Seq},
     view::JobView,
@@ -66,6 +66,8 @@ pub enum Input {
     Watched(JobId, Box<Watched>),
     /// The end of a watch because of an error.
     WatchFailed(JobId, Box<Failure>),
+    /// The reply to a preview.
+    Previewed(Box<Preview>, Result<Box<Previewed>, Box<Failure>>),
     /// The result of the confirmed requests: the first failure, if any.
     Sent(Result<(), Box<Failure>>),
     /// The text from the editor; `None` if the editor failed.
@@ -128,6 +130,8 @@ pub enum Effect {
     Fetch(Fetch),
     /// Watch this job, and no other one.
     Watch(JobId),
+    /// Ask what a request would do.
+    Preview(Box<Preview>),
     /// Send the requests that a person confirmed.
     Send(Confirmed),
     /// Open the editor with this text.

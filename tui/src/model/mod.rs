@@ -187,6 +187,12 @@ impl Model {
                 }
                 Vec::new()
             }
+            Input::Previewed(asked, result) => {
+                if let Some(dialog) = &mut self.dialog {
+                    dialog.foreseen(self.language, &asked, result);
+                }
+                Vec::new()
+            }
             Input::Sent(result) => self.sent(result),
             Input::Edited(text) => self.edited(text),
         }

@@ -2,7 +2,7 @@
 //! answer is yes creates a [`Confirmed`].
 
 use proto::{
-    door::{GiveAnswer, SendSignal, Submit},
+    door::{GiveAnswer, Preview, SendSignal, Submit},
     id::{AskId, JobId},
     interaction::{Answer, Remember, Verdict},
     point::{Fork, Order, Point},
@@ -60,6 +60,16 @@ impl Request {
     pub fn fork(job: &JobId, at: Option<Point>) -> Self {
         let fork = Some(Fork { job: job.clone(), at, again: false });
         Self::Fork(Box::new(Submit { fork, ..Submit::goal("") }))
+    }
+
+    /// Returns the question what the request would do; `None` for an answer.
+    #[must_use]
+    pub fn preview(&self) -> Option<Preview> {
+        match self {
+            Self::Signal(signal) => Some(Preview::Signal(signal.clone())),
+            Self::Fork(submit) => submit.fork.clone().map(Preview::Fork),
+            Self::Answer(_) => None,
+        }
     }
 
     /// Has an approval remembered for its job, where the request is one.

@@ -4,7 +4,7 @@
 use client::{Client, WatchOptions};
 use futures::StreamExt;
 use proto::{
-    door::{Count, Dead, Inbox, List, Watched},
+    door::{Count, Dead, Inbox, List, Preview, Watched},
     error::Failure,
     event::EventId,
     id::JobId,
@@ -72,6 +72,15 @@ impl Hands {
             }
         });
         self.watch = Some(task.abort_handle());
+    }
+
+    /// Asks what a request would do.
+    pub(super) fn preview(&self, asked: Box<Preview>) {
+        let client = self.client.clone();
+        self.spawn(async move {
+            let result = client.call(&*asked).await.map(Box::new).map_err(Box::new);
+            Input::Previewed(asked, result)
+        });
     }
 
     /// Sends requests one after another. The first failure ends them.

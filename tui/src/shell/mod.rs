@@ -91,6 +91,7 @@ pub async fn run(options: Options) -> Result<Option<i32>, ShellError> {
                 }
                 Effect::Fetch(fetch) => hands.fetch(fetch),
                 Effect::Watch(job) => hands.watch(job),
+                Effect::Preview(preview) => hands.preview(preview),
                 Effect::Send(confirmed) => hands.send(confirmed),
             }
         }

@@ -3,8 +3,10 @@
 use client::session::open_questions;
 use proptest::prelude::*;
 use proto::{
+    door::Preview,
     error::{Code, Failure},
-    id::Seq,
+    escape,
+    id::{Seq, StepId},
     interaction::{Remember, Verdict},
     lang::Language,
     point::{Order, Point},
@@ -30,11 +32,39 @@ fn press(model: &mut Model, keys: &str) -> Vec<Effect> {
 fn sent(effects: &[Effect]) -> Vec<Request> {
     let confirmed = effects.iter().filter_map(|effect| match effect {
         Effect::Send(confirmed) => Some(confirmed.requests().to_vec()),
-        Effect::Fetch(_) | Effect::Watch(_) | Effect::Edit(_) | Effect::Copy(_) | Effect::Quit => {
-            None
-        }
+        Effect::Fetch(_)
+        | Effect::Watch(_)
+        | Effect::Preview(_)
+        | Effect::Edit(_)
+        | Effect::Copy(_)
+        | Effect::Quit => None,
     });
     confirmed.flatten().collect()
+}
+
+/// Returns the preview that was asked for.
+fn asked(effects: &[Effect]) -> Box<Preview> {
+    let asked = effects.iter().find_map(|effect| match effect {
+        Effect::Preview(preview) => Some(preview.clone()),
+        Effect::Fetch(_)
+        | Effect::Watch(_)
+        | Effect::Send(_)
+        | Effect::Edit(_)
+        | Effect::Copy(_)
+        | Effect::Quit => None,
+    });
+    asked.unwrap_or_else(|| panic!("no preview among {effects:?}"))
+}
+
+/// Presses keys that open a dialog about a request, and has the front door say what it would do.
+fn press_and_foresee(model: &mut Model, keys: &str, refused: Option<Failure>) {
+    let asked = asked(&press(model, keys));
+    let previewed = samples::previewed(&samples::restart(), refused);
+    model.step(Input::Previewed(asked, Ok(Box::new(previewed))));
+}
+
+fn would_repeat() -> Failure {
+    Failure::new(Code::WouldRepeat, "pay would run twice")
 }
 
 fn order(request: &Request) -> &Order {
@@ -142,17 +172,71 @@ fn a_plan_from_the_editor_is_confirmed_and_a_mistake_goes_back_to_the_editor() {
 #[test]
 fn a_repetition_is_allowed_only_when_the_server_asks_and_the_person_ticks_it() {
     let mut model = at(Screen::Job);
-    press(&mut model, "jR");
+    press_and_foresee(&mut model, "jR", None);
     let requests = sent(&press(&mut model, " y\n"));
     assert!(matches!(order(&requests[0]), Order::Restart { again: false, .. }));
-    model.step(Input::Sent(Err(Box::new(Failure::new(Code::WouldRepeat, "pay would run twice")))));
+    model.step(Input::Sent(Err(Box::new(would_repeat()))));
     assert!(drawn(&model).contains("pay would run twice"));
     assert!(sent(&press(&mut model, "\n")).is_empty(), "the default is no again");
-    press(&mut model, "R");
+    press_and_foresee(&mut model, "R", None);
     press(&mut model, "y\n");
-    model.step(Input::Sent(Err(Box::new(Failure::new(Code::WouldRepeat, "pay would run twice")))));
+    model.step(Input::Sent(Err(Box::new(would_repeat()))));
     let requests = sent(&press(&mut model, " y\n"));
     assert!(matches!(order(&requests[0]), Order::Restart { again: true, .. }));
+    model.step(Input::Sent(Ok(())));
+    // The preview has asked for the permission already.
+    press_and_foresee(&mut model, "R", Some(would_repeat()));
+    assert!(drawn(&model).contains("pay would run twice"));
+    let requests = sent(&press(&mut model, " y\n"));
+    assert!(matches!(order(&requests[0]), Order::Restart { again: true, .. }));
+}
+
+#[test]
+fn what_an_action_undoes_is_said_by_the_front_door_before_the_question() {
+    for (keys, expected) in [
+        ("jR", "callboard jobs restart report write"),
+        ("[b", "callboard jobs rollback report --to 21"),
+        ("[f", "callboard jobs fork report --at 21"),
+    ] {
+        let mut model = at(Screen::Job);
+        let asked = asked(&press(&mut model, keys));
+        assert!(sent(&press(&mut model, "y\ny\n")).is_empty(), "nobody knows yet what it does");
+        assert!(drawn(&model).contains("asking what this would do"));
+        let consequence = samples::restart();
+        let said = Box::new(samples::previewed(&consequence, None));
+        let other = Box::new(Request::fork(&samples::id("trip"), None).preview().unwrap());
+        model.step(Input::Previewed(other, Ok(said.clone())));
+        assert!(drawn(&model).contains("asking"), "the reply about another request is ignored");
+        model.step(Input::Previewed(asked.clone(), Ok(said)));
+        let Some(Stage::Deciding { consequence: shown, requests, .. }) =
+            model.dialog.as_ref().map(|dialog| &dialog.stage)
+        else {
+            panic!("{:?}", model.dialog)
+        };
+        assert_eq!(*shown, escape::line(&consequence.text(Language::En)));
+        assert_eq!(requests[0].preview().as_ref(), Some(&*asked));
+        assert!(sent(&press(&mut model, "\n")).is_empty(), "the default is no");
+        press_and_foresee(&mut model, keys.trim_start_matches(['j', '[']), None);
+        let requests = sent(&press(&mut model, "y\n"));
+        assert_eq!(requests[0].command(), expected);
+    }
+}
+
+#[test]
+fn a_request_that_would_be_refused_is_not_offered_and_one_that_nobody_foresees_is() {
+    let mut model = at(Screen::Job);
+    let gone = Failure::new(Code::NotFound, "no such step\u{1b}[2J");
+    press_and_foresee(&mut model, "jR", Some(gone));
+    assert!(drawn(&model).contains("not_found: no such step"));
+    assert!(sent(&press(&mut model, "y\n")).is_empty() && model.dialog.is_none());
+    let asked = asked(&press(&mut model, "R"));
+    let away = Box::new(Failure::new(Code::Unavailable, "no front door"));
+    model.step(Input::Previewed(asked, Err(away)));
+    assert!(drawn(&model).contains("unavailable: no front door"));
+    assert!(matches!(
+        order(&sent(&press(&mut model, "y\n"))[0]),
+        Order::Restart { again: false, .. }
+    ));
 }
 
 #[test]
@@ -167,7 +251,8 @@ fn the_past_is_loaded_rolled_back_to_and_left() {
     let view = Box::new(samples::read(samples::view()));
     model.step(Input::Loaded(Loaded::At(samples::id("report"), Seq(21), view)));
     assert!(model.job.as_ref().unwrap().view().is_none(), "the reply to another point is ignored");
-    let requests = sent(&press(&mut model, "by\n"));
+    press_and_foresee(&mut model, "b", None);
+    let requests = sent(&press(&mut model, "y\n"));
     assert_eq!(*order(&requests[0]), Order::RollBack { to: Point::Seq(Seq(9)), again: false });
     model.step(Input::Sent(Ok(())));
     assert!(!model.is_in_the_past());
@@ -263,10 +348,24 @@ fn key() -> impl Strategy<Value = Key> {
     ]
 }
 
+/// The reply to the preview of the restart of a step of the open job.
+fn foreseen() -> impl Strategy<Value = Input> {
+    let steps = proptest::sample::select(vec!["find", "write", "check", "mail"]);
+    let refused = proptest::sample::select(vec![None, Some(Code::WouldRepeat), Some(Code::Stale)]);
+    (steps, refused).prop_map(|(step, refused)| {
+        let order = Order::Restart { step: StepId::new(step).unwrap(), again: false };
+        let asked = Request::signal(&samples::id("report"), order).preview().unwrap();
+        let refused = refused.map(|code| Failure::new(code, "no"));
+        let previewed = samples::previewed(&samples::restart(), refused);
+        Input::Previewed(Box::new(asked), Ok(Box::new(previewed)))
+    })
+}
+
 fn input() -> impl Strategy<Value = Input> {
     let failure = || Box::new(Failure::new(Code::WouldRepeat, "no"));
     prop_oneof![
         30 => key().prop_map(Input::Key),
+        4 => foreseen(),
         1 => Just(Input::Sent(Ok(()))),
         1 => Just(Input::Sent(Err(failure()))),
         1 => Just(Input::Edited(Some("title: t\nsteps: []\n".to_owned()))),
@@ -293,7 +392,13 @@ proptest! {
         for input in inputs {
             let is_yes = |model: &Model| match model.dialog.as_ref().map(|dialog| &dialog.stage) {
                 Some(Stage::Deciding { yes, .. }) => *yes,
-                Some(Stage::Writing(_) | Stage::Sending { .. }) | None => false,
+                Some(
+                    Stage::Writing(_)
+                    | Stage::Foreseeing(_)
+                    | Stage::Refused
+                    | Stage::Sending { .. },
+                )
+                | None => false,
             };
             let may_send = is_yes(&model) && matches!(input, Input::Key(Key::Enter));
             let effects = model.step(input);

@@ -1,7 +1,15 @@
 //! Sample replies of the front door, with long titles, Chinese and hostile text.
 
 use jiff::Timestamp;
-use proto::{door::Watched, id::JobId, interaction::plan_digest, lang::Language, plan::Plan};
+use proto::{
+    consequence::{Consequence, Undone},
+    door::{Previewed, Watched},
+    error::Failure,
+    id::{JobId, Seq, ToolName},
+    interaction::plan_digest,
+    lang::Language,
+    plan::Plan,
+};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -174,6 +182,41 @@ pub(super) fn dead() -> Value {
         {"job": "stuck", "kind": "given_up", "seq": 71, "since": at("16"), "work": "g0.r0.a", "attempt": 5,
          "reason": "503 service unavailable"},
     ]})
+}
+
+fn undone() -> Undone {
+    Undone {
+        records: 7,
+        steps: vec!["Write the report with all figures".into(), "检查\u{1b}[2J报告".into()],
+        tools: vec![ToolName::new("http_get").unwrap()],
+        ..Undone::default()
+    }
+}
+
+/// The effect of the restart of a step.
+pub(super) fn restart() -> Consequence {
+    Consequence::Restart { step: "Write the report".into(), undone: undone() }
+}
+
+/// The effect of a rollback.
+pub(super) fn roll_back() -> Consequence {
+    Consequence::RollBack(undone())
+}
+
+/// The reply of the front door to a preview.
+pub(super) fn previewed(consequence: &Consequence, refused: Option<Failure>) -> Previewed {
+    Previewed {
+        job: id("report"),
+        seq: Seq(40),
+        text: consequence.text(Language::En),
+        sentences: consequence.sentences(),
+        records: 7,
+        steps: Vec::new(),
+        plans: false,
+        effects: Vec::new(),
+        ends: Vec::new(),
+        refused: refused.map(Box::new),
+    }
 }
 
 pub(super) fn view() -> Value {

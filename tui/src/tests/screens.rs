@@ -1,13 +1,13 @@
 //! Snapshots of every screen at three sizes in both languages, and what holds for all of them.
 
-use proto::{escape, lang::Language};
+use proto::{consequence::Consequence, escape, lang::Language};
 use ratatui::{Terminal, backend::TestBackend};
 use serde_json::json;
 
 use super::samples::{self, read};
 use crate::{
     draw,
-    model::{Input, Key, Loaded, Model, Pane, Screen},
+    model::{Input, Key, Loaded, Model, Pane, Screen, Stage},
     render::text,
 };
 
@@ -95,11 +95,26 @@ fn a_dialog_shows_what_follows_and_its_default_is_no() {
         press(&mut model, "ja");
         model
     });
+    check("restart", |language, size| foreseen(language, size, "jR", &samples::restart()));
+    check("roll_back", |language, size| foreseen(language, size, "[[b", &samples::roll_back()));
     check("form", |language, size| {
         let mut model = samples::model(language, Screen::Inbox, size);
         press(&mut model, "jjjjaAnn\n");
         model
     });
+}
+
+/// A dialog about a request of which the front door has said what it would do.
+fn foreseen(language: Language, size: (u16, u16), keys: &str, consequence: &Consequence) -> Model {
+    let mut model = samples::model(language, Screen::Job, size);
+    press(&mut model, keys);
+    let asked = match model.dialog.as_ref().map(|dialog| &dialog.stage) {
+        Some(Stage::Foreseeing(request)) => request.preview().unwrap(),
+        other => panic!("{other:?}"),
+    };
+    let said = Ok(Box::new(samples::previewed(consequence, None)));
+    model.step(Input::Previewed(Box::new(asked), said));
+    model
 }
 
 #[test]
