@@ -237,15 +237,21 @@ impl Page {
     /// # Panics
     /// Panics if it did.
     pub async fn is_clean(&self, host: &str) {
+        let findings = self.findings(host).await;
+        assert!(findings.is_empty(), "{findings:#?}");
+    }
+
+    /// Returns the violations of the policy, the errors, and the requests to another host than
+    /// `host`, each with what it is.
+    pub async fn findings(&self, host: &str) -> Vec<String> {
         let violations: Vec<String> = self.value("__page.violations").await;
-        assert!(violations.is_empty(), "violations of the policy: {violations:#?}");
-        let errors = self.errors();
-        assert!(errors.is_empty(), "errors in the page: {errors:#?}");
         let own = format!("http://{host}/");
-        let requests = self.requests();
-        let foreign: Vec<_> =
-            requests.iter().filter(|url| !url.starts_with(&own) && *url != "about:blank").collect();
-        assert!(foreign.is_empty(), "requests to others: {foreign:#?}");
+        let is_foreign = |url: &String| !url.starts_with(&own) && url != "about:blank";
+        let foreign = self.requests().into_iter().filter(is_foreign);
+        let violations = violations.into_iter().map(|it| format!("violation of the policy: {it}"));
+        let errors = self.errors().into_iter().map(|it| format!("error in the page: {it}"));
+        let foreign = foreign.map(|it| format!("request to another host: {it}"));
+        violations.chain(errors).chain(foreign).collect()
     }
 
     async fn evaluate(&self, expression: &str) -> Result<Value, Failed> {

@@ -2,9 +2,12 @@
 
 use std::fmt::Write as _;
 
-use broker::testing::wait::eventually;
+use broker::{kv::Bucket, testing::wait::eventually};
 use callboard_browser::{Browser, Look, Page, program};
-use callboard_tests::company::{Company, Process};
+use callboard_tests::{
+    company::{Company, Process},
+    load,
+};
 use serde_json::Value;
 
 /// The script of the model: a plan with a tool, a question and a tool.
@@ -127,6 +130,19 @@ impl Stage {
         let put = self.http.put(self.url(&format!("/v1/workflows/{name}")));
         let sent = put.json(&serde_json::json!({"text": text})).send().await.unwrap();
         assert!(sent.status().is_success(), "{}", sent.text().await.unwrap());
+    }
+
+    /// Announces a tool as a worker in another language does, and waits until the front door has
+    /// read the announcement.
+    pub(crate) async fn announce(&self, name: &str, announcement: &Value) {
+        let broker = load::connect(&self.company, 8, 1).await;
+        let text = announcement.to_string();
+        broker.kv.put(Bucket::Tools, name, text.into()).await.unwrap();
+        eventually(format!("the tool {name}"), async || {
+            let tools = self.read("/v1/tools").await.to_string();
+            if tools.contains(&format!("\"{name}\"")) { Ok(()) } else { Err(tools) }
+        })
+        .await;
     }
 
     /// Makes a link to the answer page of a question, and returns its path.
