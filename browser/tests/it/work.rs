@@ -52,6 +52,32 @@ async fn every_kind_of_question_is_answered_in_the_inbox() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_plan_is_rejected_with_a_reason_after_the_page_said_what_follows() {
+    let Some(stage) = Stage::start().await else { return };
+    for (id, look) in [("wide", Look::default()), ("phone", Look::phone())] {
+        stage.submit(&json!({"id": id, "goal": "Say two things", "confirm": true})).await;
+        stage.until(id, "input-required").await;
+        let page = stage.page(&look, &format!("/inbox?job={id}&ask=q1")).await;
+        page.find(".inbox-main .plan-list", "").await;
+        if id == "wide" {
+            page.press("r").await;
+        } else {
+            page.click(".inbox-main button", "Cancel").await;
+        }
+        page.find("dialog .consequence", "Rejects the plan and ends the job").await;
+        page.fill("dialog input", "too long").await;
+        page.click("dialog summary", "Copy as").await;
+        page.find("dialog pre", &format!("callboard inbox reject {id} q1 --text 'too long'")).await;
+        assert_eq!(stage.view(id).await["state"], "input-required", "nothing was sent yet");
+        confirm(&page, "Reject the plan").await;
+        stage.until(id, "canceled").await;
+        let past = stage.view(id).await["past_questions"].to_string();
+        assert!(past.contains("too long"), "{past}");
+        page.is_clean(&stage.host).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn jobs_are_paused_instructed_and_ended() {
     let Some(stage) = Stage::start().await else { return };
     stage.submit(&json!({"id": "j1", "goal": "Say two things", "confirm": false})).await;

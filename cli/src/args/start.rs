@@ -116,7 +116,7 @@ pub(crate) struct JobArgs {
     /// Language of texts for agents and users [default: the language of the goal]
     #[arg(long, value_name = "en|zh", value_parser = language)]
     pub(crate) language: Option<Language>,
-    /// Tool that the job may use; repeatable [default: all tools of its agent]
+    /// Tool that the job may use; repeatable [default: all of its agent's]
     #[arg(long = "tool", value_name = "NAME")]
     pub(crate) tools: Vec<ToolName>,
     /// Plan to carry out, as JSON; @FILE reads a file [default: the planner writes it]
@@ -137,6 +137,9 @@ pub(crate) struct JobArgs {
     /// Label of the job and of its sub-agents' jobs; repeatable
     #[arg(long = "label", value_name = "KEY=VALUE")]
     pub(crate) labels: Vec<Label>,
+    /// Have a person confirm the plan, whatever the agent's policy says
+    #[arg(long, conflicts_with = "no_confirm")]
+    pub(crate) confirm: bool,
     /// Run the plan without confirmation
     #[arg(long)]
     pub(crate) no_confirm: bool,
@@ -183,7 +186,7 @@ pub(crate) struct RunArgs {
     )]
     pub(crate) goal: Option<String>,
     /// Watch an existing job instead of submitting one
-    #[arg(long, value_name = "JOB", conflicts_with_all = ["id", "agent", "conversation", "language", "tools", "plan", "files", "labels", "no_confirm", "deadline"])]
+    #[arg(long, value_name = "JOB", conflicts_with_all = ["id", "agent", "conversation", "language", "tools", "plan", "files", "labels", "confirm", "no_confirm", "deadline"])]
     pub(crate) attach: Option<String>,
     #[command(flatten)]
     pub(crate) job: JobArgs,

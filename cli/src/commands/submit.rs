@@ -99,7 +99,7 @@ pub(super) fn request(goal: &str, job: &JobArgs) -> Result<Submit, CliError> {
         workflow,
         output,
         labels,
-        confirm: job.no_confirm.then_some(false),
+        confirm: (job.confirm || job.no_confirm).then_some(job.confirm),
         deadline_ms: job.deadline.map(|d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX)),
         ..Submit::goal(goal)
     })

@@ -8,7 +8,7 @@ import { route, select } from '../router.js';
 import { t } from '../settings.js';
 import { ago } from '../format.js';
 import { offer } from '../parts/palette.js';
-import { approval, draftOf, editPlan, pastQuestion, questionCard, sendAnswer, submitAnswer } from '../parts/question.js';
+import { approval, draftOf, editPlan, openReject, pastQuestion, questionCard, sendAnswer, submitAnswer } from '../parts/question.js';
 import { command, empty, errorBox, icon, plain, skeleton, when } from '../parts/ui.js';
 
 export class InboxPage {
@@ -25,7 +25,7 @@ export class InboxPage {
     this.keys = /** @type {Record<string, () => void>} */ ({
       j: () => this.next(1), k: () => this.next(-1), ArrowDown: () => this.next(1), ArrowUp: () => this.next(-1), n: () => this.next(1),
       a: () => { const s = q(); if (s && ['plan_check', 'tool_approval'].includes(s.question.kind)) { const button = /** @type {HTMLButtonElement | null} */ (document.querySelector('.inbox-main .question-foot .primary')); if (button && !button.disabled) sendAnswer(s.job, s.question, s.question.kind === 'tool_approval' ? approval(s.question, draftOf(s.job, s.question)) : { decision: 'approve', digest: s.question.digest }, next); } },
-      r: () => { const s = q(); if (s) sendAnswer(s.job, s.question, { decision: 'reject', ...(draftOf(s.job, s.question).text.trim() ? { text: draftOf(s.job, s.question).text } : {}) }, next); },
+      r: () => { const s = q(); if (s) openReject(s.job, s.question, next); },
       e: () => { const s = q(); if (s?.question.kind === 'plan_check') editPlan(s.job, s.question); else /** @type {HTMLElement | null} */ (document.querySelector('.inbox-main [data-answer], .inbox-main input'))?.focus(); },
       'Ctrl+Enter': () => { const s = q(); if (s) submitAnswer(s.job, s.question, next); },
       Escape: () => select({ job: undefined, ask: undefined }),

@@ -9,11 +9,22 @@ import { go, route } from '../router.js';
 import { t } from '../settings.js';
 import { copyAs } from '../parts/copyas.js';
 import { added, fileList, filesOf } from '../parts/files.js';
+import { literal, option } from '../parts/orders.js';
 import { offer } from '../parts/palette.js';
 import { denied, errorBox, focusing, growing, icon, plain, segments, toast } from '../parts/ui.js';
 
 const DEADLINES = /** @type {[string, string][]} */ ([['', 'deadline_none'], ['300000', 'deadline_5m'], ['3600000', 'deadline_1h'], ['86400000', 'deadline_1d'], ['604800000', 'deadline_7d']]);
 const newId = () => `job-${[...crypto.getRandomValues(new Uint8Array(8))].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;
+
+/** A new job for other clients. Only the command line reads files itself. @param {any} body @param {{name: string}[]} files @returns {import('../parts/copyas.js').Request} */
+export function submission(body, files) {
+  const { id, goal, agent, conversation, confirm, language, deadline_ms } = body;
+  const cli = [
+    'submit', '--id', id, ...(agent ? ['--agent', agent] : []), ...(confirm === undefined ? [] : [confirm ? '--confirm' : '--no-confirm']), ...(language ? ['--language', language] : []),
+    ...(deadline_ms ? ['--deadline', `${deadline_ms / 60_000}m`] : []), ...(conversation ? option('--conversation', conversation) : []), ...files.flatMap((file) => option('--file', file.name)), ...(goal.startsWith('-') ? ['--'] : []), literal(goal),
+  ];
+  return files.length ? { cli, verb: '', nats: null, method: '', path: '', body: null } : { cli, verb: 'submit', nats: body, method: 'POST', path: 'jobs', body };
+}
 
 export class NewPage {
   constructor() {
@@ -82,7 +93,7 @@ export class NewPage {
           <label class="field"><span>${t('job_id')}</span><input class="mono" maxlength="64" pattern="[A-Za-z0-9_\\-]+" .value=${this.id} @input=${(/** @type {any} */ e) => { this.id = e.target.value; emit(); }}></label></div></details>
         ${denied('submit')}${errorBox(this.problem)}
         <div class="line wrap"><button class="primary" ?disabled=${this.busy || !this.goal.trim() || !may('submit')}>${this.busy ? t('sending') : t('submit_job')}</button><span class="muted">${t('submit_about')}</span></div>
-        ${this.goal.trim() ? copyAs({ cli: ['submit', this.goal, '--id', this.id, ...(this.agent ? ['--agent', this.agent] : []), ...(this.confirm === 'no' ? ['--no-confirm'] : []), ...(this.language ? ['--language', this.language] : []), ...(this.conversation ? ['--conversation', this.conversation] : [])], verb: 'submit', nats: body, method: 'POST', path: 'jobs', body }) : nothing}
+        ${this.goal.trim() ? copyAs(submission(body, this.files)) : nothing}
       </form></div>`;
   }
   /** @param {FileList | null | undefined} list */

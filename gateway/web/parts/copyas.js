@@ -10,7 +10,7 @@ import { copyButton, segments } from './ui.js';
 
 let way = 'cli';
 
-/** @typedef {{cli?: string[], input?: string, by?: string, verb: string, nats: any, method: string, path: string, body: any, revision?: number}} Request `input` is what the command reads, `by` who sends it where nobody has a token, `revision` the one that a request without a body counts for */
+/** @typedef {{cli?: string[], input?: string, by?: string, verb: string, nats: any, method: string, path: string, body: any, revision?: number}} Request `input` is what the command reads, `by` who sends it where nobody has a token, `revision` the one that a request without a body counts for; without a `verb` or a `method` there is no command for NATS or curl */
 
 /**
  * A request as commands of a shell.
@@ -25,8 +25,8 @@ export function commands(request, origin, hasToken, prefix) {
   const nats = JSON.stringify(request.nats).replaceAll('{{', '{\\u007b');
   return {
     cli: cli ? pipe + who + ['callboard', ...cli].map(shell).join(' ') : '',
-    nats: prefix ? `nats req${hasToken ? ' -H "Callboard-Token: $CALLBOARD_TOKEN"' : ''} ${shell(`${prefix}.svc.${request.verb}`)} ${shell(nats)}` : '',
-    curl: `curl -X ${request.method} ${shell(`${origin}/v1/${request.path}`)}${hasToken ? ' -H "Authorization: Bearer $CALLBOARD_TOKEN"' : ''} -H 'Content-Type: application/json'${condition}${request.body === undefined ? '' : ` -d ${shell(JSON.stringify(request.body))}`}`,
+    nats: prefix && request.verb ? `nats req${hasToken ? ' -H "Callboard-Token: $CALLBOARD_TOKEN"' : ''} ${shell(`${prefix}.svc.${request.verb}`)} ${shell(nats)}` : '',
+    curl: !request.method ? '' : `curl -X ${request.method} ${shell(`${origin}/v1/${request.path}`)}${hasToken ? ' -H "Authorization: Bearer $CALLBOARD_TOKEN"' : ''} -H 'Content-Type: application/json'${condition}${request.body === undefined ? '' : ` -d ${shell(JSON.stringify(request.body))}`}`,
   };
 }
 

@@ -10,6 +10,7 @@ import { byteLength, duration, ms, size } from '../format.js';
 import { parse } from '../exact.js';
 import { compact, indent, rawAt } from '../rawjson.js';
 import { copyAs } from './copyas.js';
+import { openDialog } from './dialog.js';
 import { literal, option } from './orders.js';
 import { planList } from './plancard.js';
 import { markdown } from './markdown.js';
@@ -98,6 +99,30 @@ export function answerOf(job, q) {
 }
 /** The approval of a call, remembered for its job if the box is ticked. @param {any} q @param {Draft} draft */
 export const approval = (q, draft) => ({ decision: 'approve', digest: q.digest, ...(draft.remember ? { remember: 'job' } : {}) });
+/** The rejection of a plan, of a call, or of the wish for an answer. @param {any} q @param {string} reason */
+export const rejection = (q, reason) => ({ decision: 'reject', ...(q.kind === 'plan_check' ? { digest: q.digest } : {}), ...(reason.trim() ? { text: reason } : {}) });
+/** Opens the dialog of a rejection. @param {string} job @param {any} q @param {() => void} [done] */
+export function openReject(job, q, done) {
+  const draft = draftOf(job, q);
+  if (draft.busy || draft.sent !== undefined || draft.winner || !may('answer')) return;
+  const [title, sentence] = { plan_check: ['reject_plan', 'say_reject_plan'], tool_approval: ['reject_call', 'say_reject_call'] }[/** @type {string} */ (q.kind)] ?? ['decline', 'say_decline'];
+  let reason = q.kind === 'tool_approval' ? draft.text : '';
+  openDialog({
+    title: t(title),
+    confirm: t(title),
+    danger: true,
+    body: () => html`<p class="consequence">${t(sentence, { tool: q.tool ?? '' })}</p>
+      <label class="field"><span>${t('reason_optional')}</span><input .value=${reason} maxlength="16000" @input=${(/** @type {any} */ e) => { reason = e.target.value; emit(); }}></label>
+      ${copyAs(answerRequest(job, q, rejection(q, reason), settings.name))}`,
+    run: async () => {
+      await sendAnswer(job, q, rejection(q, reason), done);
+      const { problem } = draft;
+      if (!problem || draft.winner) return;
+      draft.problem = undefined;
+      throw problem;
+    },
+  });
+}
 /** @param {string} job @param {any} q @param {() => void} [done] */
 export function submitAnswer(job, q, done) {
   const body = answerOf(job, q);
@@ -167,7 +192,7 @@ export function questionCard(job, q, how = {}) {
       placeholder=${q.kind === 'plan_check' ? t('plan_change') : q.kind === 'tool_approval' ? t('reject_reason') : t('your_answer')}
       @input=${(/** @type {any} */ e) => { draft.text = e.target.value; emit(); }}></textarea></label>`;
   const foot = (/** @type {unknown} */ buttons) => html`${errorBox(draft.problem)}<div class="line wrap question-foot">${buttons}<span class="grow"></span>${copyAnswer(job, q, draft)}</div>`;
-  const decline = html`<button ?disabled=${off} @click=${() => send({ decision: 'reject', ...(draft.text.trim() && q.kind !== 'question' ? { text: draft.text } : {}) })}>${t('decline')} ${key('r')}</button>`;
+  const decline = html`<button ?disabled=${off} @click=${() => openReject(job, q, how.done)}>${t('decline')} ${key('r')}</button>`;
 
   let body;
   if (q.kind === 'plan_check') {
@@ -183,7 +208,7 @@ export function questionCard(job, q, how = {}) {
           : draft.text.trim()
             ? html`<button class="primary" ?disabled=${off} @click=${() => submitAnswer(job, q, how.done)}>${t('send_change')} ${key('Ctrl ↵')}</button>`
             : html`<button class="primary" ?disabled=${off} @click=${() => send({ decision: 'approve', digest: q.digest })}>${draft.busy ? t('sending') : t('plan_confirm')} ${key('a')}</button>`}
-        <button ?disabled=${off} @click=${() => send({ decision: 'reject', digest: q.digest })}>${t('plan_cancel')} ${key('r')}</button>
+        <button ?disabled=${off} @click=${() => openReject(job, q, how.done)}>${t('plan_cancel')} ${key('r')}</button>
         <button class="ghost" ?disabled=${off} @click=${() => editPlan(job, q)}>${draft.edit === undefined ? t('edit_plan') : t('edit_back')} ${key('e')}</button>`)}`;
   } else if (q.kind === 'tool_approval') {
     loadRaw(job, q, draft);
@@ -195,7 +220,7 @@ export function questionCard(job, q, how = {}) {
       <p class="consequence">${t('say_approve', { tool: q.tool, bytes: raw ? size(byteLength(raw)) : '…' })}</p>
       ${q.asked_by?.length ? html`<label class="option"><input type="checkbox" data-remember ?disabled=${off} .checked=${!!draft.remember} @change=${(/** @type {any} */ e) => { draft.remember = e.target.checked; emit(); }}><span class="grow">${t('remember_call', { tool: q.tool })}</span></label>` : nothing}${note}
       ${foot(html`<button class="primary" ?disabled=${off || !raw} @click=${() => send(approval(q, draft))}>${draft.busy ? t('sending') : t('approve')} ${key('a')}</button>
-        <button ?disabled=${off} @click=${() => send({ decision: 'reject', ...(draft.text.trim() ? { text: draft.text } : {}) })}>${t('reject')} ${key('r')}</button>`)}`;
+        <button ?disabled=${off} @click=${() => openReject(job, q, how.done)}>${t('reject')} ${key('r')}</button>`)}`;
   } else if (q.kind === 'choice') {
     const chosen = new Set(draft.chosen);
     body = html`<div class="options" role=${q.multiple ? 'group' : 'radiogroup'} aria-label=${q.prompt}>${q.options.map((/** @type {any} */ o, /** @type {number} */ n) => html`<label class="option"><input type=${q.multiple ? 'checkbox' : 'radio'} name="choice-${job}-${q.id}" ?disabled=${off} .checked=${chosen.has(o.value)} @change=${(/** @type {any} */ e) => { if (!q.multiple) draft.chosen = [o.value]; else { e.target.checked ? chosen.add(o.value) : chosen.delete(o.value); draft.chosen = q.options.map((/** @type {any} */ x) => x.value).filter((/** @type {any} */ x) => chosen.has(x)); } emit(); }}><span class="grow">${plain(o.label ?? o.value)}</span>${n < 9 ? key(String(n + 1)) : nothing}</label>`)}</div>
@@ -238,7 +263,7 @@ function bodyNow(q, draft) {
 export function answerRequest(job, q, body, by, edit) {
   const whole = { ...body, ...(by ? { by } : {}) };
   const { decision, text, digest, value } = body;
-  const cli = decision === 'edit' ? ['inbox', 'answer', job, q.id, '--plan', '-'] : decision === 'respond' ? ['inbox', 'answer', job, q.id, ...option('--text', literal(text))] : decision === 'approve' ? ['inbox', 'approve', job, q.id, '--digest', digest, ...(body.remember ? ['--remember'] : [])] : ['inbox', 'answer', job, q.id, ...option('--value', JSON.stringify(value))];
+  const cli = decision === 'edit' ? ['inbox', 'answer', job, q.id, '--plan', '-'] : decision === 'reject' ? ['inbox', 'reject', job, q.id, ...(text ? option('--text', literal(text)) : [])] : decision === 'respond' ? ['inbox', 'answer', job, q.id, ...option('--text', literal(text))] : decision === 'approve' ? ['inbox', 'approve', job, q.id, '--digest', digest, ...(body.remember ? ['--remember'] : [])] : ['inbox', 'answer', job, q.id, ...option('--value', JSON.stringify(value))];
   return { cli, by, ...(decision === 'edit' ? { input: edit } : {}), verb: 'answer', nats: { job, ask: q.id, ...whole }, method: 'POST', path: `jobs/${job}/questions/${q.id}/answers`, body: whole };
 }
 /** @param {string} job @param {any} q @param {Draft} draft */

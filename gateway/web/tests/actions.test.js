@@ -1,8 +1,11 @@
 import { commands } from '../parts/copyas.js';
 import { Foresight } from '../parts/foresight.js';
 import { bodyOf, emptyForm, isComplete, requestOf, takesReason } from '../parts/orders.js';
-import { answerRequest } from '../parts/question.js';
+import { closeDialog, dialogView } from '../parts/dialog.js';
+import { answerRequest, openReject, rejection } from '../parts/question.js';
+import { submission } from '../pages/new.js';
 import { parse } from '../exact.js';
+import { render } from '../lit.js';
 import { equal, ok, test } from './assert.js';
 
 /** @param {import('../parts/orders.js').Kind} kind @param {Partial<import('../parts/orders.js').Form>} [form] @returns {import('../parts/orders.js').Order} */
@@ -63,6 +66,42 @@ test('an answer is the same request for every client, an edited plan with its di
   equal(of({ decision: 'approve', digest: 'd', remember: 'job' }), 'callboard inbox approve j1 q1 --digest d --remember');
   equal(of({ decision: 'respond', text: '@home' }), 'callboard inbox answer j1 q1 --text @@home');
   equal(of({ value: parse('{"n":12345678901234567890}', true) }), `callboard inbox answer j1 q1 --value '{"n":12345678901234567890}'`);
+});
+
+test('a rejection is the same request for every client, and its reason is a text', () => {
+  const check = { id: 'q1', kind: 'plan_check', digest: 'd' };
+  equal(rejection(check, ' '), { decision: 'reject', digest: 'd' });
+  equal(rejection({ kind: 'question' }, 'ask bob'), { decision: 'reject', text: 'ask bob' });
+  const of = (/** @type {string} */ reason) => commands(answerRequest('j1', check, rejection(check, reason), 'ann'), 'http://host', false, 'cb');
+  equal(of('').cli, 'USER=ann callboard inbox reject j1 q1');
+  equal(of('@home').cli, 'USER=ann callboard inbox reject j1 q1 --text @@home');
+  equal(of('-no').cli, 'USER=ann callboard inbox reject j1 q1 --text=-no');
+  equal(of('too long').nats, `nats req cb.svc.answer '{"job":"j1","ask":"q1","decision":"reject","digest":"d","text":"too long","by":"ann"}'`);
+});
+
+test('a rejection says what follows before it is sent, with its own command', () => {
+  const place = document.createElement('div');
+  document.body.append(place);
+  for (const [kind, sentence] of [['plan_check', 'say_reject_plan'], ['tool_approval', 'say_reject_call'], ['choice', 'say_decline']]) {
+    openReject('j1', { id: kind, kind, tool: 'pay', digest: 'd' });
+    render(dialogView(), place);
+    // The words of the pages beside the list are not loaded here.
+    equal(place.querySelector('.consequence')?.textContent, sentence);
+    equal(place.querySelector('.copy-as pre')?.textContent, `callboard inbox reject j1 ${kind}`);
+  }
+  closeDialog();
+  place.remove();
+});
+
+test('a new job is the same request for every client', () => {
+  const body = { id: 'j1', goal: '@notes are long', agent: 'careful', conversation: '-talk', confirm: true, language: 'zh', deadline_ms: 3_600_000 };
+  const ways = commands(submission(body, []), 'http://host', false, 'cb');
+  equal(ways.cli, "callboard submit --id j1 --agent careful --confirm --language zh --deadline 60m --conversation=-talk '@@notes are long'");
+  equal(ways.nats, `nats req cb.svc.submit '${JSON.stringify(body)}'`);
+  const files = [{ name: 'notes 1.md' }, { name: '-b.md' }];
+  const own = commands(submission({ id: 'j1', goal: '--help', confirm: false }, files), 'http://host', false, 'cb');
+  equal(own, { cli: "callboard submit --id j1 --no-confirm --file 'notes 1.md' --file=-b.md -- --help", nats: '', curl: '' });
+  equal(commands(submission({ id: 'j1', goal: 'go' }, []), 'http://host', false, 'cb').cli, 'callboard submit --id j1 go');
 });
 
 test('a request that lacks something is not sent', () => {
