@@ -22,6 +22,8 @@ mod pages;
 mod params;
 mod plan;
 mod problem;
+#[cfg(test)]
+mod scripted_door;
 mod scriptless;
 pub mod settings;
 mod stream;

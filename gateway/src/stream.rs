@@ -246,3 +246,6 @@ impl Reader {
         Some(Frame::of(item)?.event)
     }
 }
+
+#[cfg(test)]
+mod tests;

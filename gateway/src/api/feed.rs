@@ -19,7 +19,7 @@ use axum::{
     },
 };
 use client::Client;
-use futures::StreamExt;
+use futures::{Stream, StreamExt};
 use proto::{
     door::GetCrew,
     error::{Code, Failure},
@@ -256,19 +256,29 @@ pub(super) async fn open(State(desk): State<Desk>, caller: Caller) -> Answered {
     let Some(place) = desk.limits.open(&caller.key) else {
         return Err(caller.overloads(Text::TooManyStreams { max: &desk.limits.streams_max() }));
     };
-    let client = caller.client.clone();
-    let body = async_stream::stream! {
-        let _place = place;
-        yield Ok::<_, Infallible>(Event::default().retry(stream::RETRY));
-        for frame in present {
-            yield Ok(written(&frame));
-        }
-        let mut frames = frames;
+    let begin = [Event::default().retry(stream::RETRY)];
+    let begin = begin.into_iter().chain(present.iter().map(written)).collect::<Vec<_>>();
+    let frames = futures::stream::iter(begin).chain(admitted(caller.client.clone(), frames));
+    let frames = frames.take_until(desk.shutdown.clone().cancelled_owned());
+    let frames = frames.map(move |frame| {
+        // The place is free again when the response is dropped.
+        let _place = &place;
+        Ok::<_, Infallible>(frame)
+    });
+    let body = Sse::new(frames).keep_alive(KeepAlive::new().interval(stream::KEEP_ALIVE));
+    Ok(([(stream::UNBUFFERED, "no")], body).into_response())
+}
+
+/// Returns the frames of a reader for as long as the front door admits it.
+fn admitted(
+    client: Client,
+    mut frames: broadcast::Receiver<Frame>,
+) -> impl Stream<Item = Event> + Send + 'static {
+    async_stream::stream! {
         let mut admitted = Instant::now();
         loop {
             let received = tokio::select! {
                 received = frames.recv() => received,
-                () = desk.shutdown.cancelled() => break,
                 () = tokio::time::sleep_until(admitted + ADMITTED_FOR) => {
                     match client.call(&GetCrew::default()).await {
                         Err(failure) if failure.code == Code::Forbidden => break,
@@ -279,19 +289,44 @@ pub(super) async fn open(State(desk): State<Desk>, caller: Caller) -> Answered {
                 }
             };
             match received {
-                Ok(frame) => yield Ok(written(&frame)),
+                Ok(frame) => yield written(&frame),
                 Err(RecvError::Lagged(lost)) => {
                     tracing::debug!(lost, "a slow reader of the feed lost frames");
-                    yield Ok(Event::default().event("lost").data("{}"));
+                    yield Event::default().event("lost").data("{}");
                 }
                 Err(RecvError::Closed) => break,
             }
         }
-    };
-    let body = Sse::new(body).keep_alive(KeepAlive::new().interval(stream::KEEP_ALIVE));
-    Ok(([(stream::UNBUFFERED, "no")], body).into_response())
+    }
 }
 
 fn written((name, data): &Frame) -> Event {
     Event::default().event(*name).data(&**data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scripted_door::ScriptedDoor;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_is_admitted_again_and_again_and_a_revoked_token_ends_its_feed() {
+        let door = ScriptedDoor::open().await;
+        let (sender, receiver) = broadcast::channel(FRAMES_MAX);
+        let mut frames = std::pin::pin!(admitted(door.client("ann"), receiver));
+        let start = Instant::now();
+        let mut next = async || tokio::time::timeout(ADMITTED_FOR * 2, frames.next()).await;
+
+        send(&sender, frame("pulse", &1));
+        let first = format!("{:?}", next().await.unwrap());
+        assert!(first.contains("event: pulse"), "{first}");
+        assert!(next().await.is_err(), "a reader that is admitted keeps its feed");
+        door.leave();
+        assert!(next().await.is_err(), "a door that is away refuses nobody");
+        door.come_back();
+        door.revoke("ann");
+        assert!(next().await.unwrap().is_none());
+        let asked = door.asked("ann");
+        assert!(asked >= 3, "{asked} questions to the door in {:?}", start.elapsed());
+    }
 }
