@@ -6,6 +6,7 @@ mod agui;
 mod callers;
 mod conformance;
 mod dialects;
+mod four_eyes;
 mod hostile;
 mod http2;
 mod links;
