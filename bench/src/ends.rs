@@ -189,6 +189,7 @@ fn understood(payload: &[u8], workload: Workload) -> Option<JobReply> {
         | Decision::Call(_)
         | Decision::Wait(_)
         | Decision::Spawn(_)
+        | Decision::Done(_)
         | Decision::Note(_)) => JobReply::Wrong(format!("a {} was heard", other.kind().as_str())),
     })
 }

@@ -164,6 +164,7 @@ fn named(entry: &Entry) -> Option<(String, SystemTime)> {
             | Decision::Wait(_)
             | Decision::Spawn(_)
             | Decision::Note(_)
+            | Decision::Done(_)
             | Decision::Finish(_)) => other.kind().as_str().to_owned(),
         },
     };

@@ -47,7 +47,7 @@ pub(super) async fn more(
 
 /// Folds a rolled-back job again from its first record, up to its present position: a follower of
 /// the log delivers the rest.
-async fn after_rollback(log: &dyn Reader, job: &mut Job) -> Result<(), Failure> {
+pub(super) async fn after_rollback(log: &dyn Reader, job: &mut Job) -> Result<(), Failure> {
     if job.must_be_refolded() {
         let mut entries = read(log, job.id()).await?;
         entries.retain(|entry| entry.seq <= job.seq());

@@ -223,11 +223,15 @@ impl<'a> Past<'a> {
 /// Returns the unit of work and the step of a command.
 fn step_of(entry: &Entry) -> Option<(WorkId, StepId)> {
     let Ok(Known::Decision(decision)) = entry.record.as_ref().ok()?.known() else { return None };
-    match *decision {
+    match decision.into_command() {
         Decision::Turn(work) => Some((work.work, work.step)),
         Decision::Call(work) => Some((work.work, work.step)),
         Decision::Spawn(work) => Some((work.work, work.step)),
         Decision::Ask(ask) => Some((ask.work, ask.question.step?)),
-        Decision::Plan(_) | Decision::Wait(_) | Decision::Note(_) | Decision::Finish(_) => None,
+        Decision::Plan(_)
+        | Decision::Wait(_)
+        | Decision::Note(_)
+        | Decision::Done(_)
+        | Decision::Finish(_) => None,
     }
 }

@@ -446,11 +446,11 @@ class Worker:
             if (family, kind) == ("do", "finish"):
                 return True
             if command is None or (family, kind) not in (("do", "plan"), ("do", "turn"), ("do", "call"),
-                                                         ("in", "crew")):
+                                                         ("do", "done"), ("in", "crew")):
                 continue
             record = json.loads(found.data)
             body = record.get("body") or json.loads(await self.fetch(**record["body_ref"]))
-            if family == "do" and generation(body["work"]) > generation(command["work"]):
+            if family == "do" and generation(body.get("command", body)["work"]) > generation(command["work"]):
                 return True
             answered = (body.get("work"), body.get("attempt")) == (command["work"], command["attempt"])
             if record["kind"] == "called" and answered:

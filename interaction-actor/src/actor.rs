@@ -52,6 +52,7 @@ impl Command for AskCommand {
             | Decision::Call(_)
             | Decision::Wait(_)
             | Decision::Spawn(_)
+            | Decision::Done(_)
             | Decision::Finish(_) => None,
         }
     }

@@ -44,6 +44,7 @@ impl Commands {
                 Decision::Wait(_)
                 | Decision::Spawn(_)
                 | Decision::Note(_)
+                | Decision::Done(_)
                 | Decision::Finish(_) => {}
             }
         }

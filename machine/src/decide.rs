@@ -287,6 +287,7 @@ fn own_timer(decision: &Decision) -> Option<Arm> {
         | Decision::Call(_)
         | Decision::Spawn(_)
         | Decision::Note(_)
+        | Decision::Done(_)
         | Decision::Finish(_) => None,
     }
 }

@@ -201,6 +201,7 @@ fn sent(decision: &Decision) -> Option<(Run, Command)> {
         | Decision::Ask(_)
         | Decision::Wait(_)
         | Decision::Note(_)
+        | Decision::Done(_)
         | Decision::Finish(_) => None,
     }
 }

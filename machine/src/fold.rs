@@ -2,11 +2,10 @@
 
 use jiff::Timestamp;
 use proto::{
-    budget::Spend,
-    decision::{CallWork, Decision, Note, PlanWork, SpawnWork, TurnWork, Wait},
+    decision::{Decision, Note, Wait},
     fact::{Called, Fact, Fired, Signal, Signaled, Source, Started, Submitted, TurnReply, Turned},
     file::File,
-    id::{Attempt, JobId, WorkId},
+    id::JobId,
     limits,
     notice::Notice,
     record::{Known, Unreadable},
@@ -18,7 +17,7 @@ use super::{
     at::{At, Counted},
     call::Call,
     names,
-    state::{ActiveJob, AskedQuestion, EditRequest, Job, Poison, Stage, Wakeup},
+    state::{ActiveJob, AskedQuestion, EditRequest, Job, Poison, Wakeup},
     step::Exec,
     turn::{Acting, Asks},
 };
@@ -31,6 +30,18 @@ impl Job {
     /// that cannot follow the records before it poisons the job: from then on only its end counts.
     /// Other jobs are not affected.
     pub fn apply(&mut self, at: At, family: &Family, record: Result<&Known, &Unreadable>) {
+        self.apply_in_halves(at, family, record, &mut |_| ());
+    }
+
+    /// Applies the next record, and passes the job after the command of a `done` record, before its
+    /// result, to `between`.
+    pub(super) fn apply_in_halves(
+        &mut self,
+        at: At,
+        family: &Family,
+        record: Result<&Known, &Unreadable>,
+        between: &mut dyn FnMut(&Self),
+    ) {
         if at.seq <= self.seq {
             return;
         }
@@ -73,6 +84,9 @@ impl Job {
             }
             (Ok(Known::Decision(decision)), Family::Do(kind, _)) if decision.kind() == *kind => {
                 self.decision(at, decision);
+                if let Decision::Done(done) = &**decision {
+                    self.take_result(at, done, between);
+                }
             }
             // The writer may not publish this kind of record, so the record proves nothing.
             (
@@ -86,9 +100,14 @@ impl Job {
                 self.ignored += 1;
             }
         }
+        self.settle(at.time);
+    }
+
+    /// Draws all conclusions from the records so far.
+    pub(super) fn settle(&mut self, at: Timestamp) {
         if let Some(open) = self.open.as_mut().filter(|open| open.outcome().is_none()) {
-            open.settle(at.time);
-            open.planning.note_failing(at.time);
+            open.settle(at);
+            open.planning.note_failing(at);
         }
     }
 
@@ -175,6 +194,7 @@ impl Job {
                 Decision::Note(Note::GraphEdited { signal, .. }) => open.edited_graph(*signal),
                 Decision::Note(Note::Advanced(advance)) => open.advanced(at.time, advance),
                 Decision::Spawn(work) => open.sent_spawn(at, &self.id, work),
+                Decision::Done(done) => open.sent_done(at, &self.id, done),
                 Decision::Note(
                     note @ (Note::Spawned { .. }
                     | Note::ChildTold { .. }
@@ -229,7 +249,7 @@ impl ActiveJob {
         Counted::Yes
     }
 
-    fn turned(&mut self, at: At, turned: &Turned) -> Counted {
+    pub(super) fn turned(&mut self, at: At, turned: &Turned) -> Counted {
         let asks = Asks { left: self.remaining_questions(), open: self.room_for_questions() };
         let heard = self.execution.steps().iter().enumerate().find_map(|(index, step)| {
             let Exec::Turn(turn) = &step.exec else { return None };
@@ -304,7 +324,7 @@ impl ActiveJob {
         Counted::from(self.execution.call_mut(is_foreign).is_none())
     }
 
-    fn called(&mut self, at: At, source: &Source, called: &Called) -> Counted {
+    pub(super) fn called(&mut self, at: At, source: &Source, called: &Called) -> Counted {
         // Only a child's own report ends the call of a sub-agent.
         let awaits = |call: &Call| !call.is_agent() && call.awaits(&called.work, called.attempt);
         let is_theirs = |call: &Call| awaits(call) && source.may_call(&call.binding.pool);
@@ -356,91 +376,6 @@ impl ActiveJob {
                 || self.woke(at, &fired.timer)
                 || self.execution.attempts_mut().any(|attempts| attempts.fired(&fired.timer)),
         )
-    }
-
-    /// Applies a stored command to plan and returns `true` if it can follow. The first command of
-    /// the next round ends the plan in force.
-    fn sent_plan(&mut self, at: At, work: &PlanWork) -> bool {
-        if work.work == self.planning.next_work(self.generation()) {
-            if matches!(self.planning.stage(), Stage::Failing { .. }) {
-                // A question expired between the decision and its write: the job fails whatever the
-                // planner replies.
-                return true;
-            }
-            let Some(cause) = self.replan_cause() else { return false };
-            self.replan(at.time, cause);
-        }
-        let sent =
-            self.planning.attempts_mut().is_some_and(|attempts| attempts.sent(work.attempt, at));
-        if sent && work.attempt == Attempt::FIRST && self.planning.rejected() == 0 {
-            self.spending.count(self.round_kind());
-        }
-        if sent {
-            self.heard_by_plan(work);
-        }
-        sent
-    }
-
-    fn sent_turn(&mut self, at: At, work: &TurnWork) -> bool {
-        let mut told = 0;
-        let sent = self.execution.steps_mut().iter_mut().any(|step| {
-            let Exec::Turn(turn) = &mut step.exec else { return false };
-            let sent = turn.work == work.work && turn.attempts.sent(work.attempt, at);
-            if sent {
-                turn.must_answer = work.must_answer;
-                (told, turn.carries) = (turn.told, work.instructions.len());
-                let again = turn.was_begun(work.attempt);
-                step.begun(at.time, &mut self.spending, Spend::Turn, again);
-            }
-            sent
-        });
-        if sent {
-            // The instructions that earlier turns of the run carried, and those of this turn.
-            self.steering.heard(told.saturating_add(work.instructions.len()));
-        }
-        sent
-    }
-
-    fn sent_call(&mut self, at: At, job: &JobId, work: &CallWork) -> bool {
-        let sent = self.sent_unit(at, &work.work, work.attempt, Some(&work.idempotency_key));
-        let remembered = work.remembered.as_ref().filter(|ask| self.approvals.has(ask));
-        if let Some((call, _)) = self.execution.call_mut(|call| call.work == work.work) {
-            // The registry knows what a tool reads, also where the plan is older than the mark.
-            call.binding.untrusted |= work.untrusted;
-            match remembered {
-                Some(ask) => call.approve_as_remembered(job, ask),
-                None => call.remembered = None,
-            }
-            if let Some(error) = work.refused.as_ref().filter(|_| sent) {
-                call.broke(error.clone(), at.time);
-            }
-        }
-        sent
-    }
-
-    fn sent_spawn(&mut self, at: At, job: &JobId, work: &SpawnWork) -> bool {
-        self.family.spawned(work, self.lineage.generation());
-        let remembered = work.remembered.as_ref().filter(|ask| self.approvals.has(ask));
-        if let Some((call, _)) = self.execution.call_mut(|call| call.work == work.work) {
-            call.asks_below = false;
-            match remembered {
-                Some(ask) => call.approve_as_remembered(job, ask),
-                None => call.remembered = None,
-            }
-        }
-        self.sent_unit(at, &work.work, work.attempt, None)
-    }
-
-    fn sent_unit(&mut self, at: At, work: &WorkId, attempt: Attempt, key: Option<&str>) -> bool {
-        self.execution.steps_mut().iter_mut().any(|step| {
-            let sent = step
-                .call_mut(|call| call.work == *work)
-                .is_some_and(|(call, _)| call.sent(attempt, at, key));
-            if sent {
-                step.begun(at.time, &mut self.spending, Spend::Tool, attempt != Attempt::FIRST);
-            }
-            sent
-        })
     }
 
     fn waits(&mut self, at: Timestamp, wait: &Wait) -> bool {

@@ -203,6 +203,7 @@ impl ActiveJob {
             | Decision::Turn(_)
             | Decision::Call(_)
             | Decision::Note(_)
+            | Decision::Done(_)
             | Decision::Finish(_) => {}
         }
     }

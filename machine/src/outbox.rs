@@ -63,7 +63,8 @@ impl Job {
             | Decision::Call(_)
             | Decision::Ask(_)
             | Decision::Wait(_)
-            | Decision::Spawn(_) => None,
+            | Decision::Spawn(_)
+            | Decision::Done(_) => None,
         };
         tell.into_iter().collect()
     }

@@ -201,6 +201,10 @@ fn step_of(decision: &Decision) -> Option<&StepId> {
         Decision::Call(work) => Some(&work.step),
         Decision::Spawn(work) => Some(&work.step),
         Decision::Ask(work) => work.question.step.as_ref(),
-        Decision::Plan(_) | Decision::Wait(_) | Decision::Note(_) | Decision::Finish(_) => None,
+        Decision::Plan(_)
+        | Decision::Wait(_)
+        | Decision::Note(_)
+        | Decision::Done(_)
+        | Decision::Finish(_) => None,
     }
 }

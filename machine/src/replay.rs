@@ -59,10 +59,20 @@ impl Replay {
     }
 
     pub(crate) fn apply(&mut self, at: At, family: &Family, record: Result<&Known, &Unreadable>) {
+        self.apply_in_halves(at, family, record, &mut |_| ());
+    }
+
+    pub(crate) fn apply_in_halves(
+        &mut self,
+        at: At,
+        family: &Family,
+        record: Result<&Known, &Unreadable>,
+        between: &mut dyn FnMut(&Job),
+    ) {
         if at.seq <= self.job.seq {
             return;
         }
-        self.job.apply(at, family, record);
+        self.job.apply_in_halves(at, family, record, between);
         if let Err(Unreadable::Forged) = record {
             return;
         }
@@ -137,6 +147,6 @@ pub fn rollback_target(entry: &Entry) -> Option<Seq> {
     timeline::wanted(&entry.family, &signaled.known().ok()?)
 }
 
-fn known(entry: &Entry) -> Result<Known, Unreadable> {
+pub(crate) fn known(entry: &Entry) -> Result<Known, Unreadable> {
     entry.record.as_ref().map_err(Clone::clone).and_then(Record::known)
 }

@@ -97,6 +97,7 @@ pub fn label(decision: &Decision) -> String {
         Decision::Note(Note::ParentTold { job, ask, open, .. }) => {
             format!("tell parent {job} {ask} {}", if *open { "asks" } else { "closed" })
         }
+        Decision::Done(done) => format!("done {}", label(&done.command())),
         Decision::Note(Note::Held { .. }) => "hold".to_owned(),
         Decision::Note(Note::GraphEdited { signal, .. }) => format!("edit {signal}"),
         Decision::Note(Note::Advanced(advance)) => format!("advance {}", advance.n),

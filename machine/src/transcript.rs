@@ -28,6 +28,13 @@ pub struct Stored<'a> {
     pub record: Cow<'a, Record>,
 }
 
+impl Stored<'_> {
+    /// Compares the kind of the record, so that other bodies are not parsed in vain.
+    fn is_one_of(&self, kinds: [&str; 2]) -> bool {
+        kinds.contains(&self.record.kind.as_str())
+    }
+}
+
 /// Returns the whole history of a job: the records that it copied from its source, those that the
 /// source had copied, and its own.
 #[must_use]
@@ -293,8 +300,8 @@ fn long(work: &TurnWork, log: &[Stored<'_>]) -> Vec<Long> {
 }
 
 fn whole_result(log: &[Stored<'_>], whole: &FullResult) -> Option<String> {
-    let called = log.iter().filter(|stored| stored.record.kind == "called");
-    called.filter_map(|stored| stored.record.fact()?.into_called()).find_map(|called| {
+    let called = log.iter().filter(|stored| stored.is_one_of(["called", "done"]));
+    called.filter_map(|stored| stored.record.result()?.into_called()).find_map(|called| {
         let is_it = called.work == whole.work && called.attempt == whole.attempt;
         is_it.then(|| serde_json::to_string(&called.result.flattened()).ok())?
     })
@@ -302,15 +309,16 @@ fn whole_result(log: &[Stored<'_>], whole: &FullResult) -> Option<String> {
 
 fn turned(log: &[Stored<'_>], at: Seq) -> Result<Turned, Broken> {
     let stored = log.iter().find(|stored| stored.seq == at);
-    stored.and_then(|stored| stored.record.fact()?.into_turned()).ok_or(Broken::NotATurn(at))
+    stored.and_then(|stored| stored.record.result()?.into_turned()).ok_or(Broken::NotATurn(at))
 }
 
-/// Returns the command that a record answers: the last one before it for the same unit of work and
-/// attempt.
+/// Returns the command that a record answers: the last one up to it for the same unit of work and
+/// attempt. A `done` record holds both.
 fn command(log: &[Stored<'_>], before: Seq, work: &WorkId, attempt: Attempt) -> Option<TurnWork> {
     let turns = log.iter().rev().filter(|stored| {
-        // The kind is compared first so that other bodies are not parsed in vain.
-        stored.record.kind == "turn" && stored.seq.forks() == before.forks() && stored.seq < before
+        stored.is_one_of(["turn", "done"])
+            && stored.seq.forks() == before.forks()
+            && stored.seq <= before
     });
     turns
         .filter_map(|stored| stored.record.decision()?.into_turn())

@@ -110,7 +110,8 @@ impl Job {
                 | Decision::Call(_)
                 | Decision::Ask(_)
                 | Decision::Wait(_)
-                | Decision::Spawn(_) => false,
+                | Decision::Spawn(_)
+                | Decision::Done(_) => false,
             },
             Err(_) => false,
         }

@@ -2,6 +2,7 @@
 //! consume it from the job's log, and no second queue has to agree with the log.
 
 mod detect;
+mod done;
 mod kind;
 mod note;
 mod turn;
@@ -12,6 +13,7 @@ use serde_json::Value;
 
 pub use self::{
     detect::Detect,
+    done::{Done, Ran},
     kind::DecisionKind,
     note::{Closed, Note},
     turn::{CallReply, FullResult, ModelChoice, StepEnd, StepTask, TurnWork},
@@ -58,6 +60,8 @@ pub enum Decision {
     Spawn(Box<SpawnWork>),
     /// Notes an event that needs no reply.
     Note(Note),
+    /// Stores work that the supervisor's own process carried out: the command and its result.
+    Done(Box<Done>),
     /// Ends the job.
     Finish(Finish),
 }
@@ -74,6 +78,7 @@ impl Decision {
             Self::Wait(_) => DecisionKind::Wait,
             Self::Spawn(_) => DecisionKind::Spawn,
             Self::Note(_) => DecisionKind::Note,
+            Self::Done(_) => DecisionKind::Done,
             Self::Finish(_) => DecisionKind::Finish,
         }
     }
@@ -84,6 +89,7 @@ impl Decision {
         match self {
             Self::Plan(plan) => &plan.notices,
             Self::Turn(turn) => &turn.notices,
+            Self::Done(done) => done.notices(),
             Self::Note(note) => note.notice().map(std::slice::from_ref).unwrap_or_default(),
             Self::Call(_) | Self::Ask(_) | Self::Wait(_) | Self::Spawn(_) | Self::Finish(_) => &[],
         }
@@ -97,7 +103,9 @@ impl Decision {
             Self::Turn(_) => Some(Source::Turn),
             Self::Call(call) => Some(Source::Call(call.pool.clone())),
             Self::Ask(_) => Some(Source::People),
-            Self::Wait(_) | Self::Spawn(_) | Self::Note(_) | Self::Finish(_) => None,
+            Self::Wait(_) | Self::Spawn(_) | Self::Note(_) | Self::Done(_) | Self::Finish(_) => {
+                None
+            }
         }
     }
 
@@ -121,14 +129,15 @@ impl Decision {
             )
             | Self::Wait(_)
             | Self::Spawn(_)
+            | Self::Done(_)
             | Self::Finish(_) => pools::nobody(),
         }
     }
 }
 
 impl Decision {
-    /// Returns the attempt that the decision orders, or `None` when no worker and no child replies
-    /// to it.
+    /// Returns the attempt that the decision orders or has carried out, or `None` when it is about no
+    /// attempt.
     #[must_use]
     pub fn unit(&self) -> Option<Unit> {
         let (work, attempt) = match self {
@@ -136,15 +145,62 @@ impl Decision {
             Self::Turn(work) => (&work.work, work.attempt),
             Self::Call(work) => (&work.work, work.attempt),
             Self::Spawn(work) => (&work.work, work.attempt),
+            Self::Done(done) => return Some(done.unit()),
             Self::Ask(_) | Self::Wait(_) | Self::Note(_) | Self::Finish(_) => return None,
         };
         Some(Unit { work: work.clone(), attempt })
     }
 
-    /// Returns the command of a model turn, or `None` for any other decision.
+    /// Returns the command of a model turn, also of one that is done, or `None` for any other
+    /// decision.
     #[must_use]
     pub fn into_turn(self) -> Option<TurnWork> {
-        if let Self::Turn(work) = self { Some(work) } else { None }
+        match self {
+            Self::Turn(work) => Some(work),
+            Self::Done(done) => match *done {
+                Done::Turn(ran) => Some(ran.command),
+                Done::Plan(_) | Done::Call(_) => None,
+            },
+            Self::Plan(_)
+            | Self::Call(_)
+            | Self::Ask(_)
+            | Self::Wait(_)
+            | Self::Spawn(_)
+            | Self::Note(_)
+            | Self::Finish(_) => None,
+        }
+    }
+
+    /// Returns `true` if the process of the supervisor may carry the command out itself and store it
+    /// with its result: a first attempt without effects outside.
+    #[must_use]
+    pub fn may_be_done_here(&self) -> bool {
+        match self {
+            Self::Plan(work) => work.attempt == Attempt::FIRST,
+            Self::Turn(work) => work.attempt == Attempt::FIRST,
+            Self::Call(work) => {
+                let is_pure = work.effect == Effect::Pure && !work.destructive;
+                is_pure && work.attempt == Attempt::FIRST && work.refused.is_none()
+            }
+            Self::Ask(_)
+            | Self::Wait(_)
+            | Self::Spawn(_)
+            | Self::Note(_)
+            | Self::Done(_)
+            | Self::Finish(_) => false,
+        }
+    }
+
+    /// Returns the command of work that is done, and any other decision as it is.
+    #[must_use]
+    pub fn into_command(self) -> Self {
+        if let Self::Done(done) = self { done.command() } else { self }
+    }
+
+    /// Returns the work that is done, or `None` for any other decision.
+    #[must_use]
+    pub fn into_done(self) -> Option<Done> {
+        if let Self::Done(done) = self { Some(*done) } else { None }
     }
 
     /// Returns the command to start a child job, or `None` for any other decision.
@@ -180,6 +236,7 @@ impl Decision {
             Self::Spawn(work) => work.work.generation(),
             Self::Note(Note::Stopped { work, .. }) => work.generation(),
             Self::Note(Note::Advanced(advance)) => advance.generation,
+            Self::Done(done) => done.generation(),
             Self::Finish(finish) => finish.generation,
         }
     }

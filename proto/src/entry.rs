@@ -57,6 +57,13 @@ impl Entry {
         self.record.as_ref().ok()?.fact()
     }
 
+    /// Returns the fact, or the result that a `done` stores. Returns `None` for any other decision, or
+    /// when the record cannot be read.
+    #[must_use]
+    pub fn result(&self) -> Option<Fact> {
+        self.record.as_ref().ok()?.result()
+    }
+
     /// Returns the decision, or `None` when the record is a fact or cannot be read.
     #[must_use]
     pub fn decision(&self) -> Option<Decision> {

@@ -78,6 +78,18 @@ pub enum Known {
     Decision(Box<Decision>),
 }
 
+impl From<Fact> for Known {
+    fn from(fact: Fact) -> Self {
+        Self::Fact(Box::new(fact))
+    }
+}
+
+impl From<Decision> for Known {
+    fn from(decision: Decision) -> Self {
+        Self::Decision(Box::new(decision))
+    }
+}
+
 /// The reason why a record cannot be read. Its job is parked, unless a worker wrote the record and no
 /// newer Callboard would; no other job is affected.
 #[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
@@ -170,6 +182,16 @@ impl Record {
         if let Known::Fact(fact) = self.known().ok()? { Some(*fact) } else { None }
     }
 
+    /// Returns the fact, or the result that a `done` stores. Returns `None` for any other decision, or
+    /// when the record cannot be read.
+    #[must_use]
+    pub fn result(&self) -> Option<Fact> {
+        match self.known().ok()? {
+            Known::Fact(fact) => Some(*fact),
+            Known::Decision(decision) => decision.into_done().map(|done| done.result()),
+        }
+    }
+
     /// Returns the decision, or `None` when the record is a fact or cannot be read.
     #[must_use]
     pub fn decision(&self) -> Option<Decision> {
@@ -218,6 +240,7 @@ impl Record {
             Decision::Wait(b) => raw(b),
             Decision::Spawn(b) => raw(b),
             Decision::Note(b) => raw(b),
+            Decision::Done(b) => raw(b),
             Decision::Finish(b) => raw(b),
         }?;
         Ok(Self::new(decision.kind().as_str(), id, by, body))
@@ -316,6 +339,7 @@ impl Reader<'_> {
             DecisionKind::Wait => Decision::Wait(self.read()?),
             DecisionKind::Spawn => Decision::Spawn(self.read()?),
             DecisionKind::Note => Decision::Note(self.read()?),
+            DecisionKind::Done => Decision::Done(Box::new(self.read()?)),
             DecisionKind::Finish => Decision::Finish(self.read()?),
         })
     }

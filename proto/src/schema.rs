@@ -173,7 +173,7 @@ fn record(types: &mut SchemaGenerator, (kind, body): (&str, Content)) -> Value {
 type Content = fn(&mut SchemaGenerator) -> Schema;
 
 /// The kinds of records, facts first, each with the schema of its body.
-const RECORDS: [(&str, Content); 17] = [
+const RECORDS: [(&str, Content); 18] = [
     ("submitted", of::<fact::Submitted>),
     ("signaled", of::<fact::Signaled>),
     ("planned", of::<fact::Planned>),
@@ -190,6 +190,7 @@ const RECORDS: [(&str, Content); 17] = [
     ("wait", of::<decision::Wait>),
     ("spawn", of::<decision::SpawnWork>),
     ("note", of::<decision::Note>),
+    ("done", of::<decision::Done>),
     ("finish", of::<decision::Finish>),
 ];
 

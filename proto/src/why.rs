@@ -345,6 +345,7 @@ fn running(command: &OpenCommand, language: Language) -> String {
             | DecisionKind::Wait
             | DecisionKind::Spawn
             | DecisionKind::Note
+            | DecisionKind::Done
             | DecisionKind::Finish,
         ) => Text::Running { work },
     }
@@ -359,9 +360,11 @@ fn no_worker_next(OpenCommand { kind, pool, .. }: &OpenCommand, language: Langua
         DecisionKind::Turn => "executor",
         DecisionKind::Call if *pool == crate::decision::pools::builtin() => "tools",
         DecisionKind::Ask | DecisionKind::Note => "interaction",
-        DecisionKind::Call | DecisionKind::Wait | DecisionKind::Spawn | DecisionKind::Finish => {
-            return Text::NoForeignWorkerNext { pool }.text(language);
-        }
+        DecisionKind::Call
+        | DecisionKind::Wait
+        | DecisionKind::Spawn
+        | DecisionKind::Done
+        | DecisionKind::Finish => return Text::NoForeignWorkerNext { pool }.text(language),
     };
     Text::NoWorkerNext { role: &role }.text(language)
 }

@@ -247,9 +247,9 @@ pub(crate) fn end_all(environment: &Environment, slots: &[Arc<ProcessSlot>]) {
             link.set(LinkState::Up);
         }
     }
-    let is_present = |role| slots.iter().any(|slot| slot.role == role && !slot.is_given_up());
+    let mut present = slots.iter().filter(|slot| !slot.is_given_up()).map(|slot| slot.role);
     debug_assert!(
-        is_present(Role::Supervisor) && is_present(Role::Worker),
+        present.clone().any(Role::supervises) && present.any(Role::works),
         "one slot of each role is refilled"
     );
 }

@@ -72,7 +72,7 @@ impl Environment {
             origin,
             mind: flaky_model::scripted(),
             ledger: Ledger::default(),
-            fault_rates: FaultRates::new(Rough::draw(&chance))
+            fault_rates: FaultRates::new(Rough::draw(&chance).or_quick(seed))
                 .with_outage(draw_outage(seed, Instant::now())),
             story,
             mutation,

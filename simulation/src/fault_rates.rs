@@ -13,6 +13,9 @@ use tokio::time::Instant;
 
 use crate::chance::Chance;
 
+/// The longest time of work in a quick world, in milliseconds.
+const QUICK_WORK_MS: u64 = 6;
+
 /// The current fault rates. Clones share the switch that ends all faults.
 #[derive(Debug, Clone)]
 pub(crate) struct FaultRates {
@@ -44,6 +47,8 @@ pub(crate) struct Rough {
     pub(crate) model: u64,
     /// Tool calls that fail or take very long.
     pub(crate) tools: u64,
+    /// `true` if all work takes milliseconds, so that supervisors carry it out themselves.
+    pub(crate) is_quick: bool,
 }
 
 impl Rough {
@@ -55,7 +60,14 @@ impl Rough {
             late_writes: one(&[0, 30, 80]),
             model: one(&[0, 0, 5, 20]),
             tools: one(&[0, 0, 5, 20]),
+            is_quick: false,
         }
+    }
+
+    /// Draws whether the work of the world is quick: a third of all worlds. A generator of its own
+    /// leaves all other choices of the seed as they were.
+    pub(crate) fn or_quick(self, seed: u64) -> Self {
+        Self { is_quick: Chance::new(seed, "quick").percent(33), ..self }
     }
 }
 
@@ -71,6 +83,11 @@ impl FaultRates {
     /// Returns `true` while no process reaches the model.
     pub(crate) fn is_model_away(&self) -> bool {
         self.outage.as_ref().is_some_and(|outage| outage.contains(&Instant::now()))
+    }
+
+    /// Returns the longest time of work in milliseconds, from that of a slow world.
+    pub(crate) fn longest_work(&self, slow: u64) -> u64 {
+        if self.rough.is_quick { QUICK_WORK_MS } else { slow }
     }
 
     /// Ends all random faults.

@@ -47,6 +47,7 @@ pub(crate) struct Moody {
 impl Model for Moody {
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
         let longest = if self.chance.percent(5) { 15_000 } else { 300 };
+        let longest = self.fault_rates.longest_work(longest);
         tokio::time::sleep(self.chance.millis(1..=longest)).await;
         self.link.run().await;
         if self.fault_rates.is_model_away() {

@@ -25,7 +25,7 @@ use runtime::{
     presence::{Beacon, Crew, Status},
     registry::Registry,
     service::{Service, ServiceActor, ServiceArgs},
-    worker::{Gauge, PoolArgs, PoolOptions},
+    worker::{Gauge, LocalPools, PoolArgs, PoolOptions},
 };
 use supervisor::actors::{SupervisorActor, SupervisorArgs, SupervisorOptions};
 use tokio_util::sync::CancellationToken;
@@ -47,6 +47,20 @@ pub(crate) enum Role {
     Supervisor,
     /// The planner, the executor, the tools and the inbox.
     Worker,
+    /// Both, so that the supervisor carries quick work out without the queue.
+    All,
+}
+
+impl Role {
+    /// Returns `true` if the process owns shards.
+    pub(crate) fn supervises(self) -> bool {
+        matches!(self, Self::Supervisor | Self::All)
+    }
+
+    /// Returns `true` if the process carries out commands of queues.
+    pub(crate) fn works(self) -> bool {
+        matches!(self, Self::Worker | Self::All)
+    }
 }
 
 /// The clock of a machine. It follows the world's clock, plus an offset that a fault may change.
@@ -89,9 +103,14 @@ pub(crate) struct Equipment {
     /// Substitutes for its tools and reports when a recorded job is played.
     pub(crate) props: Option<Arc<dyn Props>>,
     pub(crate) shutdown: CancellationToken,
+    /// Pools that carry out quick work for the supervisor of the same process.
+    pub(crate) local: LocalPools,
     /// The place for the root of the process's actors, through which a crash kills all of them.
     pub(crate) root: Arc<Mutex<Option<ActorCell>>>,
 }
+
+/// Names of the roles of a worker.
+const WORKING: [&str; 4] = ["planner", "executor", "tools", interaction_actor::ROLE];
 
 type Failed = Box<dyn std::error::Error + Send + Sync>;
 
@@ -101,11 +120,11 @@ type Failed = Box<dyn std::error::Error + Send + Sync>;
 /// Returns an error if the process cannot start.
 pub(crate) async fn live(own: Equipment) -> Result<String, Failed> {
     let roles = match own.role {
-        Role::Supervisor => vec![supervisor::actors::ROLE.to_owned()],
-        Role::Worker => {
-            ["planner", "executor", "tools", interaction_actor::ROLE].map(str::to_owned).to_vec()
-        }
+        Role::Supervisor => vec![supervisor::actors::ROLE],
+        Role::Worker => WORKING.to_vec(),
+        Role::All => [&[supervisor::actors::ROLE], &WORKING[..]].concat(),
     };
+    let roles = roles.into_iter().map(str::to_owned).collect();
     let status = Status::new(own.worker.clone(), roles, "0", &own.clock, own.shutdown.clone());
     let crew = Crew::open(&own.broker);
     let registry = Registry::open(&own.broker).await?;
@@ -115,6 +134,10 @@ pub(crate) async fn live(own: Equipment) -> Result<String, Failed> {
     match own.role {
         Role::Supervisor => children.extend(own.supervisor(&status, &crew, &registry)),
         Role::Worker => children.extend(own.worker(&status, &crew, &registry).await?),
+        Role::All => {
+            children.extend(own.supervisor(&status, &crew, &registry));
+            children.extend(own.worker(&status, &crew, &registry).await?);
+        }
     }
     let tree = Tree::start("process", Restarts::default(), children).await?;
     *own.root.lock().unwrap_or_else(PoisonError::into_inner) = Some(tree.cell());
@@ -133,6 +156,7 @@ impl Equipment {
             status: status.clone(),
             crew: crew.clone(),
             registry: registry.clone(),
+            local: self.local.clone(),
             // There is no sweep after the first one of an acquired shard: a job that only a sweep
             // would find must count as forgotten.
             options: SupervisorOptions {
@@ -176,6 +200,7 @@ impl Equipment {
             crew: crew.clone(),
             content: None,
             options: tool_actors::options(&toolset, 4),
+            local: self.local.clone(),
             shutdown: self.shutdown.clone(),
         };
         let planner = PlannerActor::new(broker.clone(), Arc::clone(&self.model), registry.clone());
@@ -203,7 +228,8 @@ impl Equipment {
         options: PoolOptions,
     ) -> (Child, Gauge) {
         let (broker, worker) = (self.broker.clone(), self.worker.clone());
-        PoolArgs::new(broker, worker, role, options, self.shutdown.clone()).into_child(name)
+        let pool = PoolArgs::new(broker, worker, role, options, self.shutdown.clone());
+        pool.offered_to(&self.local).into_child(name)
     }
 
     fn service(&self, name: &'static str, service: Arc<dyn Service>) -> Child {

@@ -8,7 +8,7 @@ use std::{
 
 use proto::id::WorkerId;
 use ractor::ActorCell;
-use runtime::actor::kill;
+use runtime::{actor::kill, worker::LocalPools};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -153,7 +153,7 @@ fn equip(
         chance: environment.wires.clone(),
         fault_rates: environment.fault_rates.clone(),
         mutation: environment.mutation,
-        decides: post.role == Role::Supervisor,
+        decides: post.role.supervises(),
         props: environment.props.clone(),
     };
     let bench = Bench {
@@ -181,6 +181,7 @@ fn equip(
         },
         props: environment.props.clone(),
         bench,
+        local: LocalPools::default(),
         shutdown,
         root,
     }

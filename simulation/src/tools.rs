@@ -128,7 +128,7 @@ impl Bench {
         let running = self.begin(act, &context);
         let Self { chance, fault_rates, link, story, process, .. } = self;
         let rough = fault_rates.tools_percent();
-        let longest = if chance.percent(10) { 12_000 } else { 400 };
+        let longest = fault_rates.longest_work(if chance.percent(10) { 12_000 } else { 400 });
         tokio::time::sleep(chance.millis(1..=longest)).await;
         // The tool does not need the broker, so it continues while its process runs.
         link.run().await;

@@ -141,6 +141,9 @@ pub(crate) fn tally(evidence: &Evidence, story: &Story) {
                 Some(Known::Decision(decision)) if is_another_attempt(&decision) => {
                     story.count("attempts after the first");
                 }
+                Some(Known::Decision(decision)) if decision.kind() == DecisionKind::Done => {
+                    story.count("work without the queue");
+                }
                 Some(Known::Fact(_) | Known::Decision(_)) | None => {}
             }
         }
@@ -164,7 +167,7 @@ fn summarised_for_ever(id: &JobId, entries: &[Entry]) -> Vec<String> {
     let mut said = Vec::new();
     let mut wrong = Vec::new();
     for entry in entries {
-        if let Some(Fact::Turned(turned)) = entry.fact()
+        if let Some(Fact::Turned(turned)) = entry.result()
             && let TurnReply::Summarised { summary, .. } = turned.reply
         {
             said.extend(summary.map(|summary| summary.text));

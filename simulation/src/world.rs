@@ -73,7 +73,7 @@ pub(crate) async fn run(seed: u64, mutation: Option<Mutation>, with_story: bool)
     let environment = Arc::new(Environment::lay(seed, mutation, story.clone()));
     let chance = Chance::new(seed, "world");
     let rough = chance.millis(5_000..=60_000);
-    let posts = posts(&environment, &chance);
+    let posts = posts(&environment, &chance, &Chance::new(seed, "roles"));
     let mut workloads = Workload::draw(&Chance::new(seed, "errands"), rough);
     operator_actions::add(seed, &mut workloads);
     workflows::add(seed, &mut workloads);
@@ -197,12 +197,18 @@ fn ends(logs: &Logs, time: impl Fn(&Entry) -> Instant) -> BTreeMap<(JobId, Gener
     ends
 }
 
-/// Opens one to three slots of each role.
-pub(crate) fn posts(environment: &Arc<Environment>, chance: &Chance) -> Vec<Arc<ProcessSlot>> {
+/// Opens one to three slots of each role. Some supervisors are workers as well.
+pub(crate) fn posts(
+    environment: &Arc<Environment>,
+    chance: &Chance,
+    roles: &Chance,
+) -> Vec<Arc<ProcessSlot>> {
     let supervisors = chance.number(1..=3);
     let workers = chance.number(1..=3);
-    let supervisors = (1..=supervisors)
-        .map(|n| ProcessSlot::open(environment, format!("s{n}"), Role::Supervisor));
+    let supervisors = (1..=supervisors).map(|n| {
+        let role = if roles.percent(50) { Role::All } else { Role::Supervisor };
+        ProcessSlot::open(environment, format!("s{n}"), role)
+    });
     let mut posts: Vec<_> = supervisors.collect();
     posts.extend(
         (1..=workers).map(|n| ProcessSlot::open(environment, format!("w{n}"), Role::Worker)),

@@ -13,6 +13,8 @@ pub struct Supervisor {
     pub probe_interval_ms: u64,
     /// The maximum number of jobs whose fold is kept in memory.
     pub cache_jobs: usize,
+    /// `true` if a process that also has a role of workers carries out quick commands without the queue.
+    pub local_work: bool,
 }
 
 impl Section for Supervisor {

@@ -15,7 +15,7 @@ use runtime::{
     presence::Crew,
     registry::{self, AnnounceError, Announced},
     telemetry::Content,
-    worker::{Gauge, PoolArgs, PoolOptions},
+    worker::{Gauge, LocalPools, PoolArgs, PoolOptions},
 };
 use tokio::sync::{Mutex, watch};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
@@ -129,6 +129,8 @@ pub struct Setup {
     pub content: Option<Arc<Content>>,
     /// Limits of the pool; see [`crate::actor::options`].
     pub options: PoolOptions,
+    /// Pools of this process, which the pool of the calls joins.
+    pub local: LocalPools,
     /// Starts the shutdown when cancelled.
     pub shutdown: CancellationToken,
 }
@@ -140,7 +142,7 @@ pub struct Setup {
 /// If a tool cannot be announced: a live worker has a different tool of that name and version, or
 /// the registry is unreachable.
 pub async fn start(setup: Setup, tools: Arc<Toolset>) -> Result<(Vec<Child>, Gauge), StartError> {
-    let Setup { broker, worker, crew, content, options, shutdown } = setup;
+    let Setup { broker, worker, crew, content, options, local, shutdown } = setup;
     let announcer = Announcements {
         broker: broker.clone(),
         worker: worker.clone(),
@@ -157,7 +159,7 @@ pub async fn start(setup: Setup, tools: Arc<Toolset>) -> Result<(Vec<Child>, Gau
     .await?;
     let role = ToolActor::new(broker.clone(), Arc::clone(&tools), content);
     let name = |what: &str| format!("{what}.{}", tools.pool());
-    let pool = PoolArgs::new(broker, worker, role, options, shutdown);
+    let pool = PoolArgs::new(broker, worker, role, options, shutdown).offered_to(&local);
     let (pool, gauge) = pool.into_child(name("call"));
     Ok((vec![pool, Child::actor(name("announce"), || Announcer, announcer)], gauge))
 }

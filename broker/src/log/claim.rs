@@ -67,7 +67,9 @@ pub async fn decode(
 pub(super) fn body_with_files(payload: &[u8]) -> Option<String> {
     let record = Record::from_slice(payload).ok()?;
     match record.body {
-        Body::Stored(reference) if matches!(record.kind.as_str(), "submitted" | "called") => {
+        Body::Stored(reference)
+            if matches!(record.kind.as_str(), "submitted" | "called" | "done") =>
+        {
             Some(reference.sha256)
         }
         Body::Stored(_) | Body::Inline(_) => None,

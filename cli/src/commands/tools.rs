@@ -7,13 +7,13 @@ use futures::StreamExt;
 use proto::{
     door::{DirectCall, Submit, Tools, Watched},
     escape,
-    fact::{Called, Fact},
+    fact::Called,
     id::{JobId, ToolName},
     interaction::{Answer, Question, QuestionKind},
     label::Labels,
     lang::Words,
     limits,
-    record::{Known, Record},
+    record::Record,
     strict,
     tool::{Approval, Effect, ToolSpec},
 };
@@ -161,18 +161,5 @@ async fn called(client: &Client, job: &JobId) -> Result<Option<Called>, CliError
 
 fn result(record: &Value) -> Option<Called> {
     let record = Record::from_slice(record.to_string().as_bytes()).ok()?;
-    match record.known().ok()? {
-        Known::Fact(fact) => match *fact {
-            Fact::Called(called) => Some(called),
-            Fact::Submitted(_)
-            | Fact::Signaled(_)
-            | Fact::Planned(_)
-            | Fact::Turned(_)
-            | Fact::Started(_)
-            | Fact::Answered(_)
-            | Fact::Fired(_)
-            | Fact::Child(_) => None,
-        },
-        Known::Decision(_) => None,
-    }
+    record.result()?.into_called()
 }

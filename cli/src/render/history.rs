@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use proto::{
-    decision::{Decision, Note},
+    decision::{Decision, Done, Note},
     escape, excerpt,
     fact::{CallTarget, Fact, PlanReply, Signal, TurnReply},
     fallback::{AnsweredBy, FellBack},
@@ -65,7 +65,9 @@ pub(crate) fn line(style: &Style, entry: &Entry<'_>) -> String {
 
 /// Renders the reasoning of the model whose reply a record holds, one line for each of its lines.
 pub(crate) fn reasoning(style: &Style, record: &Value) -> Vec<String> {
-    let words = record["body"]["reasoning"].as_str().unwrap_or_default();
+    let body = &record["body"];
+    let words = [&body["reasoning"], &body["result"]["reasoning"]];
+    let words = words.into_iter().find_map(Value::as_str).unwrap_or_default();
     let words = escape::text(words.trim()).into_owned();
     let lines = text::wrap(&words, style.columns().saturating_sub(REASONING_INDENT).max(8));
     let lines = lines.iter().filter(|_| !words.is_empty());
@@ -276,6 +278,14 @@ fn decision(style: &Style, decision: &Decision) -> (Tone, String) {
             | Note::ParentTold { .. }
             | Note::Concluded { .. }),
         ) => (Tone::Dim, kin::note(style, note)),
+        Decision::Done(done) => {
+            let (tone, result) = fact(style, &done.result());
+            let words = match &**done {
+                Done::Call(ran) => format!("{} {} {result}", ran.command.tool, ran.command.args),
+                Done::Plan(_) | Done::Turn(_) => result,
+            };
+            (tone, words)
+        }
         Decision::Note(Note::Held { .. }) => (Tone::Dim, style.say(Text::LogHeld)),
         Decision::Note(Note::Advanced(advance)) => (Tone::Dim, advance::line(advance)),
         Decision::Note(Note::GraphEdited { signal, .. }) => {

@@ -28,7 +28,7 @@ use runtime::{
     registry::Registry,
     service::{Service, ServiceActor, ServiceArgs},
     telemetry::Identity,
-    worker::{PoolArgs, PoolOptions},
+    worker::{LocalPools, PoolArgs, PoolOptions},
 };
 use sandbox::Launcher;
 use supervisor::actors::{SupervisorActor, SupervisorArgs, SupervisorOptions};
@@ -131,6 +131,8 @@ struct Parts<'a> {
     clock: Arc<SystemClock>,
     issuer: Option<Arc<Issuer>>,
     listener: Option<Listener>,
+    /// Pools that carry out quick commands for the supervisor of this process.
+    local: LocalPools,
     shutdown: CancellationToken,
 }
 
@@ -172,6 +174,7 @@ impl Company {
             clock,
             issuer,
             listener: listener.clone(),
+            local: LocalPools::default(),
             shutdown: shutdown.clone(),
         };
         let mut children = vec![
@@ -248,6 +251,7 @@ impl Parts<'_> {
             sweep_interval: Duration::from_millis(settings.sweep_interval_ms),
             probe_interval: Duration::from_millis(settings.probe_interval_ms),
             cached_jobs: settings.cache_jobs,
+            local: settings.local_work,
             agents: catalogue.names().cloned().collect(),
             ..SupervisorOptions::default()
         };
@@ -256,6 +260,7 @@ impl Parts<'_> {
             status: self.status.clone(),
             crew: self.crew.clone(),
             registry: self.registry.clone(),
+            local: self.local.clone(),
             options,
             shutdown: self.shutdown.clone(),
         };
@@ -321,6 +326,7 @@ impl Parts<'_> {
             crew: self.crew.clone(),
             content: self.config.content(),
             options: self.bounds(tool_actors::options(&tools, self.config.workers.call_slots)),
+            local: self.local.clone(),
             shutdown: self.shutdown.clone(),
         };
         let mcp = mcp_client::Setup {
@@ -379,7 +385,7 @@ impl Parts<'_> {
         let (broker, worker) = (self.broker.clone(), self.status.worker().clone());
         let options = self.bounds(options);
         let pool = PoolArgs::new(broker, worker, role, options, self.shutdown.clone());
-        let (child, gauge) = pool.into_child(name);
+        let (child, gauge) = pool.offered_to(&self.local).into_child(name);
         self.status.show(gauge);
         child
     }

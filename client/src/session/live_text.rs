@@ -67,6 +67,14 @@ impl LiveText {
             (Some("turn" | "plan"), Some(work)) => {
                 self.finish(work, attempt.unwrap_or_default().saturating_sub(1))
             }
+            (Some("done"), None) => {
+                let result = |name: &str| record.pointer(&format!("/body/result/{name}"));
+                let attempt = result("attempt").and_then(Value::as_u64);
+                let attempt = attempt.and_then(|n| u32::try_from(n).ok()).unwrap_or(u32::MAX);
+                let Some(work) = result("work").and_then(Value::as_str) else { return false };
+                self.finish(work, attempt);
+                true
+            }
             (Some(_) | None, _) => false,
         }
     }

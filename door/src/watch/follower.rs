@@ -91,11 +91,11 @@ async fn in_parts(
         let items = fold::apart(id, || {
             let mut items = Vec::with_capacity(part.len());
             for entry in part {
-                job.take(&entry);
+                let folded = projection.begin(&mut job, &entry);
                 if job.must_be_refolded() {
                     return None;
                 }
-                let events = events(&mut projection, &entry, &job);
+                let events = projection.end(folded, &job);
                 items.push(Item::new(entry, events));
             }
             Some(items)
@@ -135,15 +135,11 @@ pub(super) fn replay(
     fold::apart(id, || {
         let (mut replay, mut projection) = (Replay::of(id, entries), Projection::default());
         for entry in entries {
-            replay.take(entry);
-            each(entry, events(&mut projection, entry, replay.job()));
+            let events = projection.replay(&mut replay, entry);
+            each(entry, events);
         }
         (replay.into_job(), projection)
     })
-}
-
-fn events(projection: &mut Projection, entry: &Entry, after: &Job) -> Vec<Event> {
-    projection.take(entry.seq, entry.time, entry.known().as_ref(), after)
 }
 
 struct Follower<'a> {
@@ -199,8 +195,9 @@ impl Follower<'_> {
 
     async fn fold(&mut self, entry: &Entry) -> Result<Vec<Event>, Failure> {
         let id = self.job.id().clone();
-        fold::more(self.observer.log(), &mut self.job, std::slice::from_ref(entry)).await?;
-        fold::apart(&id, || events(&mut self.projection, entry, &self.job))
+        let folded = fold::apart(&id, || self.projection.begin(&mut self.job, entry))?;
+        fold::after_rollback(self.observer.log(), &mut self.job).await?;
+        fold::apart(&id, || self.projection.end(folded, &self.job))
     }
 
     /// Publishes records at once, and a view if one is due.

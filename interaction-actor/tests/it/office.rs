@@ -224,6 +224,7 @@ impl Office {
             }
             Decision::Ask(_) => return None,
             other @ (Decision::Call(_)
+            | Decision::Done(_)
             | Decision::Wait(_)
             | Decision::Spawn(_)
             | Decision::Note(_)

@@ -76,7 +76,12 @@ pub fn check(id: &JobId, entries: &[Entry]) -> Checked {
             Ok(Ok(Known::Decision(decision))) if decision.generation() < generation => {
                 units.fenced(entry.seq, &decision);
             }
-            Ok(Ok(Known::Decision(decision))) => units.decision(entry.seq, &decision),
+            Ok(Ok(Known::Decision(decision))) => {
+                units.decision(entry.seq, &decision);
+                if let Some(done) = decision.into_done() {
+                    units.fact(entry, by, &done.result(), job.ignored() == ignored);
+                }
+            }
             Ok(Err(
                 Unreadable::Body { unit: Some(unit), .. }
                 | Unreadable::Kind { unit: Some(unit), .. },

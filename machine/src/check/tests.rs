@@ -122,6 +122,7 @@ fn answer(decision: &Decision) -> Option<Fact> {
         Decision::Turn(_)
         | Decision::Ask(_)
         | Decision::Wait(_)
+        | Decision::Done(_)
         | Decision::Spawn(_)
         | Decision::Note(_)
         | Decision::Finish(_) => None,

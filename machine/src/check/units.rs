@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proto::entry::Entry;
 use proto::{
-    decision::{Decision, Note},
+    decision::{CallWork, Decision, Done, Note},
     fact::Fact,
     family::News,
     id::{Seq, Unit, WorkId},
@@ -61,11 +61,13 @@ impl Units {
         }
         match decision {
             Decision::Plan(_) | Decision::Turn(_) | Decision::Spawn(_) => {}
-            Decision::Call(work) => {
-                let key = self.keys.entry(work.work.clone());
-                if *key.or_insert_with(|| work.idempotency_key.clone()) != work.idempotency_key {
-                    self.findings.push(Finding::KeyChanged { seq, work: work.work.clone() });
+            Decision::Done(done) => {
+                if let Done::Call(ran) = &**done {
+                    self.key(seq, &ran.command);
                 }
+            }
+            Decision::Call(work) => {
+                self.key(seq, work);
                 if work.refused.is_some() {
                     self.abandoned.extend(decision.unit());
                 }
@@ -105,6 +107,13 @@ impl Units {
                 self.other(seq, end);
                 self.ended = true;
             }
+        }
+    }
+
+    fn key(&mut self, seq: Seq, work: &CallWork) {
+        let key = self.keys.entry(work.work.clone());
+        if *key.or_insert_with(|| work.idempotency_key.clone()) != work.idempotency_key {
+            self.findings.push(Finding::KeyChanged { seq, work: work.work.clone() });
         }
     }
 

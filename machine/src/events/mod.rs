@@ -6,6 +6,7 @@
 
 mod changes;
 mod descendants;
+mod folding;
 mod look;
 mod memory;
 mod message;
@@ -14,17 +15,15 @@ mod persons;
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
-
 use proto::event::{
-    ErrorEvent, ErrorScope, Event, EventId, Happened, NoticeEvent, REASON_UNPARSEABLE, Stream,
-    ToolEvent, ToolPhase, TurnEvent, TurnPhase, UsageEvent,
+    ErrorEvent, ErrorScope, Happened, NoticeEvent, REASON_UNPARSEABLE, Stream, ToolEvent,
+    ToolPhase, TurnEvent, TurnPhase, UsageEvent,
 };
 use proto::{
     decision::{Decision, Note},
     fact::{Called, Fact, PlanReply, Planned, TurnReply, Turned},
     family::{ChildSaid, News},
-    id::{Attempt, Seq, StepId, ToolName, WorkId},
+    id::{Attempt, StepId, ToolName, WorkId},
     job::Outcome,
     notice::{Notice, NoticeKind},
     record::Known,
@@ -33,6 +32,7 @@ use proto::{
 
 use serde_json::json;
 
+pub use self::folding::Folded;
 use self::{
     look::Look,
     memory::{Before, ToldPlan},
@@ -58,27 +58,15 @@ struct Out {
 }
 
 impl Projection {
-    /// Returns the events of the next record. `after` is the job after that record; before its
-    /// submission there are no events. `record` is `None` if it is unreadable.
-    ///
-    /// Every record must be taken, from the first one on.
-    pub fn take(
-        &mut self,
-        seq: Seq,
-        time: Timestamp,
-        record: Option<&Known>,
-        after: &Job,
-    ) -> Vec<Event> {
+    /// Compares the job with its state at the last look.
+    fn look(&mut self, record: Option<&Known>, after: &Job) -> Vec<Happened> {
         let Some(after) = Look::at(after) else { return Vec::new() };
         let happened = self.happened(record, &after);
         match &mut self.before {
             Some(before) => before.update(&after),
             None => self.before = Some(Before::of(&after)),
         }
-        (1..)
-            .zip(happened)
-            .map(|(index, happened)| Event { id: EventId { seq, index }, time, happened })
-            .collect()
+        happened
     }
 
     fn happened(&mut self, record: Option<&Known>, after: &Look<'_>) -> Vec<Happened> {
@@ -153,6 +141,7 @@ impl Projection {
             | Decision::Wait(_)
             | Decision::Spawn(_)
             | Decision::Note(_)
+            | Decision::Done(_)
             | Decision::Finish(_) => return,
         };
         // A limit of the budget concerns the whole job.
@@ -391,6 +380,7 @@ impl Projection {
             | Decision::Ask(_)
             | Decision::Wait(_)
             | Decision::Note(_)
+            | Decision::Done(_)
             | Decision::Finish(_) => {}
         }
     }
@@ -411,6 +401,7 @@ fn turn(known: &Known) -> Option<TurnEvent> {
         | Decision::Wait(_)
         | Decision::Spawn(_)
         | Decision::Note(_)
+        | Decision::Done(_)
         | Decision::Finish(_) => return None,
     };
     Some(TurnEvent { phase: TurnPhase::Asked, work: work.clone(), attempt, step })

@@ -478,7 +478,7 @@ pub(super) fn transient() -> WorkError {
 
 fn label(decision: &Decision) -> String {
     match decision {
-        Decision::Spawn(_) => crate::testing::label(decision),
+        Decision::Spawn(_) | Decision::Done(_) => crate::testing::label(decision),
         Decision::Note(note)
             if !matches!(note, Note::QuestionClosed { .. } | Note::Stopped { .. }) =>
         {

@@ -121,7 +121,7 @@ impl Course {
                 self.questions += 1;
             }
             Decision::Wait(wait) => p.fire(wait.timer.as_str()),
-            Decision::Spawn(_) | Decision::Note(_) | Decision::Finish(_) => {}
+            Decision::Spawn(_) | Decision::Note(_) | Decision::Done(_) | Decision::Finish(_) => {}
         }
     }
 

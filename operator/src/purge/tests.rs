@@ -13,8 +13,9 @@ use jiff::{SignedDuration, Timestamp};
 use machine::replay;
 use proto::{
     conversation::Conversation,
+    decision::Decision,
     fact::{Called, Fact, Signal, Source, Submitted},
-    id::{AskId, ConversationId, JobId},
+    id::{AskId, ConversationId, JobId, Seq},
     tool::ToolResult,
 };
 
@@ -262,13 +263,30 @@ async fn files_stay_as_long_as_a_job_has_them() {
     let files = vec![serde_json::from_value(file).unwrap()];
     let called = Fact::Called(Called { result, files, ..jobs::called("g0.s1") });
     stage.jobs.broker.log.append(&id("small"), &called, jobs::trace()).await.unwrap();
+    // The body of a large `done` is one as well, and its result names files.
+    let found = stage.jobs.broker.objects.put(Bytes::from_static(b"picture")).await.unwrap();
+    let done = serde_json::json!({
+        "kind": "call",
+        "command": {
+            "work": "g0.s2", "attempt": 1, "step": "s2", "tool": "look", "version": "1", "pool": "p",
+            "effect": "pure", "args": {}, "idempotency_key": "k",
+        },
+        "result": {
+            "work": "g0.s2", "attempt": 1, "duration_ms": 1,
+            "result": {"success": true, "data": "y".repeat(100_000)},
+            "files": [{"name": "picture", "content": {"pieces": [{"sha256": found, "bytes": 7}]}}],
+        },
+    });
+    let done = Decision::Done(serde_json::from_value(done).unwrap());
+    let log = &stage.jobs.broker.log;
+    log.decide(&id("small"), &done, Seq(0), None, jobs::trace()).await.unwrap();
     pass(30).await;
     assert_eq!(stage.garbage(24).await.values, []);
     stage.jobs.broker.log.purge(&id("large")).await.unwrap();
     let garbage = stage.garbage(24).await;
     assert_eq!(garbage.values.len(), 2, "its file and the submission: {garbage:?}");
     stage.jobs.broker.log.purge(&id("small")).await.unwrap();
-    assert_eq!(stage.garbage(24).await.values.len(), 5);
+    assert_eq!(stage.garbage(24).await.values.len(), 7);
 }
 
 #[tokio::test(start_paused = true)]

@@ -34,6 +34,8 @@ pub enum DecisionKind {
     Spawn,
     /// [`Decision::Note`](super::Decision::Note).
     Note,
+    /// [`Decision::Done`](super::Decision::Done).
+    Done,
     /// [`Decision::Finish`](super::Decision::Finish).
     Finish,
 }

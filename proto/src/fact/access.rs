@@ -1,6 +1,6 @@
 //! Accessors for single kinds of fact, for code that reads a log without deciding anything.
 
-use super::{Called, Fact, Signaled, Started, Submitted, Turned};
+use super::{Called, Fact, PlanReply, Signaled, Started, Submitted, TurnReply, Turned};
 use crate::{id::Unit, tool::Fault, work_error::ErrorClass};
 
 impl Called {
@@ -42,6 +42,22 @@ impl Fact {
     #[must_use]
     pub fn as_started(&self) -> Option<&Started> {
         if let Self::Started(started) = self { Some(started) } else { None }
+    }
+
+    /// Returns whether the fact reports that an attempt at a plan, a turn or a call failed.
+    #[must_use]
+    pub fn is_failure(&self) -> bool {
+        match self {
+            Self::Planned(planned) => matches!(planned.reply, PlanReply::Failed { .. }),
+            Self::Turned(turned) => matches!(turned.reply, TurnReply::Failed { .. }),
+            Self::Called(called) => called.fault.is_some(),
+            Self::Submitted(_)
+            | Self::Signaled(_)
+            | Self::Started(_)
+            | Self::Answered(_)
+            | Self::Fired(_)
+            | Self::Child(_) => false,
+        }
     }
 
     /// Returns the attempt whose result the fact is, or `None` when the fact is not a worker's

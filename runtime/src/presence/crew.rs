@@ -117,7 +117,8 @@ fn expiry(said: &Presence) -> std::time::Duration {
 }
 
 /// Returns whether the announcement came from a worker in another language.
-fn is_foreign(said: &Presence) -> bool {
+#[must_use]
+pub fn is_foreign(said: &Presence) -> bool {
     said.roles.iter().all(|role| role == WORKER)
 }
 

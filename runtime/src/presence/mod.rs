@@ -20,7 +20,7 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 pub use self::{
-    crew::Crew,
+    crew::{Crew, is_foreign},
     observe::{ROLES, SPEAKER, observe},
 };
 use crate::worker::Gauge;
@@ -88,6 +88,12 @@ impl Status {
     #[must_use]
     pub fn worker(&self) -> &WorkerId {
         &self.fixed.worker
+    }
+
+    /// Returns the release of Callboard that the process announces.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.fixed.version
     }
 
     /// Adds a pool to the announcements.

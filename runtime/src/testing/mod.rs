@@ -169,6 +169,10 @@ where
 {
     const NAME: &'static str = "test";
     type Command = AnyCommand;
+
+    fn run(&self, task: Task<AnyCommand>) -> impl Future<Output = Option<Fact>> + Send {
+        (self.0)(task)
+    }
 }
 
 impl<F, W> Actor for FnRole<F>

@@ -6,6 +6,7 @@ use std::{future::Future, sync::Arc, time::Duration};
 
 use proto::{fact::Fact, trace::TraceContext};
 use ractor::ActorRef;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -70,7 +71,7 @@ impl<C: Command> Assignment<C> {
             trace_id = %format_args!("{:032x}", trace.trace_id()),
             span_id = %format_args!("{:016x}", trace.span_id()),
         );
-        let process = observe::Process::start(lease, trace);
+        let process = observe::Process::start(&lease.begun(), trace);
         let settled = Box::pin(self.settle(run, trace)).instrument(span);
         process.end(telemetry::within(trace, settled).await);
         actor.stop(None);
@@ -164,7 +165,12 @@ impl<C: Command> Assignment<C> {
                     return End::Unwanted;
                 }
             }
-            End::Done(run(task).await.map(Box::new))
+            let started = Instant::now();
+            let fact = run(task).await;
+            if let Some(fact) = &fact {
+                lease.paces.answered(&lease.decision, fact, started.elapsed());
+            }
+            End::Done(fact.map(Box::new))
         });
         let interrupt = tokio::select! {
             biased;

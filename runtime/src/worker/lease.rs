@@ -29,7 +29,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{LiveSink, pool::millis};
+use super::{LiveSink, local::Paces, observe::Begun, pool::millis};
 
 /// Time after which a running task names its worker to the watchers of its job.
 const SAY_TAKEN_AFTER: Duration = Duration::from_millis(100);
@@ -67,6 +67,8 @@ pub(super) struct Lease {
     pub(super) started: Instant,
     /// The last sign of life of the task, in milliseconds.
     pub(super) last_beat: Arc<AtomicU64>,
+    /// The times that commands of the pool took.
+    pub(super) paces: Paces,
 }
 
 /// A reason to end a task early.
@@ -80,6 +82,18 @@ pub(super) enum Interrupt {
 }
 
 impl Lease {
+    /// Returns the command as measurements name it.
+    pub(super) fn begun(&self) -> Begun<'_> {
+        Begun {
+            prefix: self.broker.log.subjects().prefix(),
+            job: &self.job,
+            decision: &self.decision,
+            seq: self.seq,
+            trace: self.trace,
+            delivered: Some(self.delivered),
+        }
+    }
+
     /// Records a sign of life of the task.
     pub(super) fn beat(&self) {
         self.last_beat.store(millis(self.started.elapsed()), Ordering::Relaxed);

@@ -45,9 +45,11 @@ impl LiveSink {
             Decision::Turn(w) => Some((w.work.clone(), w.attempt, Some(w.step.clone()))),
             Decision::Call(w) => Some((w.work.clone(), w.attempt, Some(w.step.clone()))),
             Decision::Ask(w) => Some((w.work.clone(), Attempt::FIRST, None)),
-            Decision::Wait(_) | Decision::Spawn(_) | Decision::Note(_) | Decision::Finish(_) => {
-                None
-            }
+            Decision::Wait(_)
+            | Decision::Spawn(_)
+            | Decision::Note(_)
+            | Decision::Done(_)
+            | Decision::Finish(_) => None,
         };
         let about = about.map(|(work, attempt, step)| Arc::new(About { work, attempt, step }));
         Self { bus, subject: subject.into(), about, next: Arc::default() }

@@ -22,6 +22,7 @@ mod gauge;
 mod job_log;
 mod lease;
 mod live;
+mod local;
 mod observe;
 mod options;
 mod pool;
@@ -35,11 +36,14 @@ pub use self::{
     gauge::Gauge,
     job_log::{read_first, read_log},
     live::{LiveChannel, LiveSink},
+    local::{LocalCommand, LocalPools, LocalResult},
     observe::{dead_letter, redelivered},
     options::{PoolArgs, PoolOptions},
     pool::{PoolActor, PoolMsg},
     role::{Command, Failure, Role, Task},
 };
+#[doc(hidden)]
+pub use proto::fact::Fact;
 
 #[cfg(test)]
 mod tests;

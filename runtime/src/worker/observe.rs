@@ -8,12 +8,11 @@ use opentelemetry::{
     metrics::{Counter, Histogram},
 };
 use proto::{
-    decision::Decision,
-    id::{Attempt, JobId},
+    decision::{Decision, DecisionKind, pools},
+    id::{Attempt, JobId, Seq},
     trace::TraceContext,
 };
 
-use super::lease::Lease;
 use crate::telemetry::{self, Kind, SECONDS, Span, keys};
 
 /// The outcome of a command.
@@ -79,6 +78,20 @@ pub fn redelivered(family: &'static str, kind: &'static str) {
     );
 }
 
+/// A command that is about to be processed.
+pub(super) struct Begun<'a> {
+    /// Prefix of all subjects.
+    pub(super) prefix: &'a str,
+    pub(super) job: &'a JobId,
+    pub(super) decision: &'a Decision,
+    /// Position of the command, or of the last record before it if it is not stored.
+    pub(super) seq: Seq,
+    /// Trace of its job.
+    pub(super) trace: Option<TraceContext>,
+    /// Number of deliveries; `None` if it comes from no queue.
+    pub(super) delivered: Option<u64>,
+}
+
 /// A command in process.
 pub(super) struct Process {
     span: Span,
@@ -87,23 +100,30 @@ pub(super) struct Process {
 }
 
 impl Process {
-    pub(super) fn start(at: &Lease, own: TraceContext) -> Self {
-        let decision = &*at.decision;
-        let (kind, pool) = (decision.kind().as_str(), decision.pool());
-        let prefix = at.broker.log.subjects().prefix();
-        let template = format!("{prefix}.{{shard}}.{{job}}.do.{kind}.{pool}");
-        if at.delivered > 1 {
+    pub(super) fn start(at: &Begun<'_>, own: TraceContext) -> Self {
+        let Begun { prefix, job, decision, seq, trace, delivered } = *at;
+        let kind = decision.kind().as_str();
+        let template = match delivered {
+            Some(_) => format!("{prefix}.{{shard}}.{{job}}.do.{kind}.{}", decision.pool()),
+            None => {
+                format!("{prefix}.{{shard}}.{{job}}.do.{}.{}", DecisionKind::Done, pools::nobody())
+            }
+        };
+        if delivered.is_some_and(|delivered| delivered > 1) {
             redelivered("do", kind);
         }
-        let mut span = Span::start(own, at.trace, Kind::Consumer, || format!("process {kind}"));
+        let role = if delivered.is_some() { Kind::Consumer } else { Kind::Internal };
+        let mut span = Span::start(own, trace, role, || format!("process {kind}"));
         if span.is_recording() {
             span.set(keys::MESSAGING_SYSTEM, "nats");
             span.set(keys::MESSAGING_OPERATION_NAME, "process");
             span.set(keys::MESSAGING_OPERATION_TYPE, "process");
             span.set(keys::MESSAGING_DESTINATION_TEMPLATE, template.clone());
-            span.set(keys::SEQ, i64::try_from(at.seq.0).unwrap_or(i64::MAX));
-            span.set(keys::DELIVERED, i64::try_from(at.delivered).unwrap_or(i64::MAX));
-            describe(&mut span, &at.job, decision);
+            if let Some(delivered) = delivered {
+                span.set(keys::SEQ, i64::try_from(seq.0).unwrap_or(i64::MAX));
+                span.set(keys::DELIVERED, i64::try_from(delivered).unwrap_or(i64::MAX));
+            }
+            describe(&mut span, job, decision);
         }
         Self { span, template, started: Instant::now() }
     }
@@ -134,6 +154,7 @@ fn describe(span: &mut Span, job: &JobId, decision: &Decision) {
     match decision {
         Decision::Plan(plan) => span.work(job, &plan.work, plan.attempt),
         Decision::Wait(wait) => span.work(job, &wait.work, wait.attempt),
+        Decision::Done(done) => describe(span, job, &done.command()),
         Decision::Spawn(work) => span.work(job, &work.work, work.attempt),
         Decision::Turn(turn) => {
             span.work(job, &turn.work, turn.attempt);

@@ -9,7 +9,7 @@ use proto::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Gauge, PoolActor, Role};
+use super::{Gauge, LocalPools, PoolActor, Role, local::Paces};
 use crate::actor::Child;
 
 /// The commands that a pool takes, and the pool's bounds.
@@ -60,6 +60,8 @@ pub struct PoolArgs<R> {
     pub options: PoolOptions,
     /// The load of the pool, which presence announces.
     pub gauge: Gauge,
+    /// The times that commands took.
+    pub(super) paces: Paces,
     /// Canceled to begin the shutdown: the pool takes no further command, and stops when it holds
     /// none or when the drain deadline passes.
     pub shutdown: CancellationToken,
@@ -76,7 +78,14 @@ impl<R: Role> PoolArgs<R> {
         shutdown: CancellationToken,
     ) -> Self {
         let gauge = Gauge::new(options.kind, &options.pool, options.slots);
-        Self { broker, worker, role, options, gauge, shutdown }
+        Self { broker, worker, role, options, gauge, paces: Paces::default(), shutdown }
+    }
+
+    /// Offers the pool to the supervisor of this process, for commands that are quick.
+    #[must_use]
+    pub fn offered_to(self, local: &LocalPools) -> Self {
+        local.offer(&self);
+        self
     }
 
     /// Returns the pool as the child of a supervision tree, and the pool's gauge. The child stops

@@ -242,6 +242,7 @@ impl<R: Role> PoolState<R> {
             hint: Arc::default(),
             started: self.started,
             last_beat: Arc::default(),
+            paces: args.paces.clone(),
         };
         let (command, counted) = (Arc::new(command), args.gauge.count());
         let held = HeldCommand { lease, command, _slot: slot, _counted: counted };

@@ -1,7 +1,7 @@
 //! The contract between the pool and a worker role: a typed command, and an actor that carries it
 //! out.
 
-use std::sync::Arc;
+use std::{future::Future, sync::Arc};
 
 use proto::{
     decision::Decision,
@@ -26,6 +26,9 @@ pub trait Role:
 
     /// The commands that the role carries out.
     type Command: Command;
+
+    /// Carries a task out and returns the fact that reports it, or `None` when the task was canceled.
+    fn run(&self, task: Task<Self::Command>) -> impl Future<Output = Option<Fact>> + Send;
 }
 
 /// Makes a type a worker role and its ractor actor: its name, its command, and the method that
@@ -36,6 +39,13 @@ macro_rules! role {
         impl $crate::worker::Role for $actor {
             const NAME: &'static str = $name;
             type Command = $command;
+
+            async fn run(
+                &self,
+                task: $crate::worker::Task<$command>,
+            ) -> Option<$crate::worker::Fact> {
+                self.$carry_out(task).await
+            }
         }
 
         impl ::ractor::Actor for $actor {

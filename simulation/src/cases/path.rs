@@ -69,7 +69,7 @@ impl fmt::Display for Waypoint {
 pub(super) fn of(entries: &[Entry]) -> Vec<Waypoint> {
     let mut seen = BTreeSet::new();
     let mut path = Vec::new();
-    for decision in entries.iter().filter_map(Entry::decision) {
+    for decision in entries.iter().filter_map(Entry::decision).map(Decision::into_command) {
         let (work, point) = match decision {
             Decision::Plan(plan) => (plan.work, Waypoint::Plan),
             Decision::Turn(turn) => (turn.work, Waypoint::Turn),
@@ -84,7 +84,9 @@ pub(super) fn of(entries: &[Entry]) -> Vec<Waypoint> {
                 continue;
             }
             Decision::Spawn(spawn) => (spawn.work, Waypoint::Spawn(spawn.agent.name)),
-            Decision::Wait(_) | Decision::Note(_) | Decision::Finish(_) => continue,
+            Decision::Wait(_) | Decision::Note(_) | Decision::Done(_) | Decision::Finish(_) => {
+                continue;
+            }
         };
         if seen.insert(work.to_string()) {
             path.push(point);

@@ -78,7 +78,10 @@ async fn run(case: &Case, seed: Option<u64>, with_story: bool) -> Played {
     let environment =
         Arc::new(Environment::cast(seed, case.model.rewound(), troupe, story.clone()));
     let posts = match seed {
-        Some(seed) => world::posts(&environment, &Chance::new(seed, "world")),
+        Some(seed) => {
+            let [world, roles] = ["world", "roles"].map(|purpose| Chance::new(seed, purpose));
+            world::posts(&environment, &world, &roles)
+        }
         None => vec![
             ProcessSlot::open(&environment, "s1".to_owned(), Role::Supervisor),
             ProcessSlot::open(&environment, "w1".to_owned(), Role::Worker),

@@ -10,7 +10,6 @@ use proto::{
     fact::{Called, Fact, Planned, Signal, Turned},
     fork::Forked,
     id::{JobId, Seq},
-    subject::Family,
     tool::Effect,
     view::{JobView, StepView},
 };
@@ -126,7 +125,7 @@ fn old_results(id: &JobId, entries: &[Entry]) -> Vec<String> {
     for entry in entries {
         let (ignored, now) = (replay.job().ignored(), replay.job().generation());
         replay.take(entry);
-        if replay.job().ignored() > ignored || !matches!(entry.family, Family::In(_)) {
+        if replay.job().ignored() > ignored {
             continue;
         }
         // A job below ends whenever it does, and costs what it did.
@@ -134,7 +133,7 @@ fn old_results(id: &JobId, entries: &[Entry]) -> Vec<String> {
             Fact::Planned(Planned { work, .. })
             | Fact::Turned(Turned { work, .. })
             | Fact::Called(Called { work, .. }),
-        ) = entry.fact()
+        ) = entry.result()
         else {
             continue;
         };

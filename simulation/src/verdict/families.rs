@@ -96,6 +96,9 @@ impl Read {
                     since_decision.push(read.cost());
                 }
                 Some(Known::Decision(decision)) => {
+                    if counted && let Decision::Done(done) = &*decision {
+                        read.hear(done.result());
+                    }
                     if let Decision::Finish(finish) = &*decision {
                         since_decision.push(read.cost());
                         read.costs = Some((finish.usage, std::mem::take(&mut since_decision)));

@@ -35,6 +35,7 @@ impl Misreading {
             Decision::Plan(plan) => (&plan.work, plan.attempt),
             Decision::Turn(turn) => (&turn.work, turn.attempt),
             Decision::Call(call) => (&call.work, call.attempt),
+            Decision::Done(done) => return self.note(job, &done.command()),
             Decision::Ask(_)
             | Decision::Wait(_)
             | Decision::Spawn(_)

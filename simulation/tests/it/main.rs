@@ -53,6 +53,7 @@ fn whatever_goes_wrong_every_promise_is_kept() {
             "pauses",
             "partitions",
             "processes killed",
+            "work without the queue",
         ] {
             let times = swept.counts.get(what).copied().unwrap_or_default();
             assert!(times >= seeds / 20, "{what}: {times} times in {seeds} worlds");

@@ -2,7 +2,7 @@
 
 use machine::{Arm, Next};
 use proto::{
-    decision::CallWork,
+    decision::{CallWork, Decision},
     entry::Entry,
     fact::{Fact, Submitted},
     family::Parent,
@@ -39,6 +39,8 @@ pub(crate) enum Effect<'a> {
         /// Fact to append.
         fact: &'a Fact,
     },
+    /// Carry a command out in this process, if it can. Outcome: [`Outcome::Ran`].
+    Run(&'a Decision),
     /// Store a decision by compare-and-set; the same write cancels the first timer of
     /// `next.disarm`. Outcome: [`Outcome::Stored`] or [`Outcome::Conflict`].
     Store {
@@ -66,6 +68,15 @@ pub(crate) struct Compared {
     pub(crate) untrusted: bool,
 }
 
+/// The result of a command that this process carried out.
+#[derive(Debug, Clone)]
+pub(crate) struct Ran {
+    /// Fact that answers the command.
+    pub(crate) fact: Fact,
+    /// Time that the work took, in milliseconds.
+    pub(crate) took_ms: u64,
+}
+
 /// The outcome of an effect.
 #[derive(Debug)]
 pub(crate) enum Outcome {
@@ -75,6 +86,8 @@ pub(crate) enum Outcome {
     Read(Vec<Entry>),
     /// The registry's word on the call.
     Compared(Compared),
+    /// The result of the command; `None` if a worker is to take it from the queue.
+    Ran(Option<Box<Ran>>),
     /// The log already exists, with this parent in its submission.
     Occupied(Option<Parent>),
     /// The decision is stored at this position.

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use jiff::SignedDuration;
 use machine::{At, Job, Replay, rollback_target};
 use proto::{
     decision::Decision,
@@ -26,6 +27,8 @@ pub(super) struct CachedFold {
     /// Decisions that this supervisor has stored since the last fact that arrived, or since the last
     /// read; `None` before the first one.
     tail: Option<Box<Tail>>,
+    /// `true` if the current activation may carry out commands itself.
+    pub(super) may_run: bool,
 }
 
 /// Decisions below which a fact may be inserted.
@@ -58,7 +61,7 @@ impl CachedFold {
         }
         let job = replay.into_job();
         intake.before.get_or_insert_with(|| CountedStatus::of(&job));
-        (Self { job, trace, tail: None }, intake)
+        (Self { job, trace, tail: None, may_run: false }, intake)
     }
 
     pub(super) fn job(&self) -> &Job {
@@ -101,9 +104,12 @@ impl CachedFold {
 
     /// Applies a decision that this supervisor stored.
     pub(super) fn stored(&mut self, seq: Seq, decision: Decision) {
-        // The broker's time of this record is unknown here. The last known time replaces it, so
-        // that nothing depends on this machine's clock.
-        let at = At { seq, time: self.job.updated() };
+        // The broker's time of this record is unknown here. The last known time replaces it, later by
+        // the time of own work, so that nothing depends on this machine's clock.
+        let took = if let Decision::Done(done) = &decision { done.took_ms() } else { 0 };
+        let took = SignedDuration::from_millis(i64::try_from(took).unwrap_or(0));
+        let last = self.job.updated();
+        let at = At { seq, time: last.checked_add(took).unwrap_or(last) };
         let decision = Known::Decision(Box::new(decision));
         let tail = self.tail.get_or_insert_with(|| {
             Box::new(Tail { base: self.job.clone(), decisions: VecDeque::new() })

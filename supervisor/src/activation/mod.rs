@@ -2,7 +2,7 @@
 //! and their acknowledgement.
 //!
 //! ```text
-//! begin(facts) → Read? → Count → ( Compare? → Arm* → Submit/Append* → Store → Disarm* → StopWork? )* → Acknowledge → Rest
+//! begin(facts) → Read? → Count → ( Compare? → Arm* → Submit/Append* → Run? → Store → Disarm* → StopWork? )* → Acknowledge → Rest
 //! ```
 //!
 //! [`Activation::effect`] names the next effect, a driver carries it out, and [`Activation::done`]
@@ -16,6 +16,10 @@
 //!   job, so timers are armed first.
 //! * A message that is sent twice counts once. A note about an unsent message would lose the
 //!   message, so messages are sent first.
+//! * A command that this process carries out itself is stored with its result, so a crash in between
+//!   leaves no trace of it. Only commands that may run twice are carried out here, and only in an
+//!   activation that read no log and whose facts are all delivered for the first time. A command that
+//!   kills its process is therefore sent to the queue the next time, which counts its deliveries.
 //! * An acknowledged fact is never redelivered, so every decision that follows from it is stored
 //!   first.
 //!
@@ -38,7 +42,7 @@ use proto::{
 };
 
 pub(crate) use self::{
-    effect::{Compared, Effect, GivenUp, Outcome},
+    effect::{Compared, Effect, GivenUp, Outcome, Ran},
     intake::{Arrival, Arrivals, CountedStatus, Intake, kind},
 };
 use self::{
@@ -137,7 +141,10 @@ impl Activation {
         }
         let inserted = cached.and_then(|fold| insert_all(fold, facts.clone()));
         self.state = match inserted {
-            Some((fold, intake)) => State::Active(fold, Step::Count(intake)),
+            Some((mut fold, intake)) => {
+                fold.may_run = facts.len() > 0;
+                State::Active(fold, Step::Count(intake))
+            }
             None => self.begin_without_fold(facts),
         };
     }
@@ -151,7 +158,10 @@ impl Activation {
             // The first delivery of a job's first record: there is nothing else to read. If that
             // assumption is wrong, the first compare-and-set fails.
             (Some(first), None) if first.is_new_job() => {
-                self.folded(std::slice::from_ref(first.entry), &arrivals)
+                let (mut fold, intake) =
+                    CachedFold::read(&self.job, std::slice::from_ref(first.entry), &arrivals);
+                fold.may_run = true;
+                State::Active(Box::new(fold), Step::Count(intake))
             }
             _ => State::Reading(Some(arrivals)),
         }
@@ -203,6 +213,7 @@ impl Activation {
                 Outcome::Done
                 | Outcome::Read(_)
                 | Outcome::Compared(_)
+                | Outcome::Ran(_)
                 | Outcome::Occupied(_)
                 | Outcome::Stored(_)
                 | Outcome::Conflict,
@@ -223,7 +234,7 @@ impl Activation {
         }
         self.bounds.decisions += 1;
         let step = match fold.job().decide() {
-            Some(next) => Step::Decide(Box::new(Pending::new(next))),
+            Some(next) => Step::Decide(Box::new(Pending::new(next, fold.may_run))),
             None => Step::Acknowledge,
         };
         State::Active(fold, step)

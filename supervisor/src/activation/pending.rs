@@ -2,11 +2,11 @@
 
 use machine::{Job, Next, Tell};
 use proto::{
-    decision::{CallWork, Decision, Note},
+    decision::{CallWork, Decision, Done, Note},
     id::{Seq, TimerName},
 };
 
-use super::{Compared, Effect, Outcome, fold::CachedFold};
+use super::{Compared, Effect, Outcome, effect::Ran, fold::CachedFold};
 
 /// A decision that is not stored yet.
 #[cfg_attr(test, derive(Debug, Clone))]
@@ -20,6 +20,8 @@ pub(super) struct Pending {
     told: usize,
     /// `true` if the child of the next message cannot be submitted, because another job has its id.
     is_occupied: bool,
+    /// `true` while this process may carry the command out itself.
+    may_run: bool,
 }
 
 /// The state of a decision after an outcome.
@@ -41,10 +43,10 @@ pub(super) struct Cleanup {
 }
 
 impl Pending {
-    pub(super) fn new(next: Next) -> Self {
+    pub(super) fn new(next: Next, may_run: bool) -> Self {
         // A call that a rule of the agent refuses is never sent, so the registry has no say in it.
         let compared = !matches!(next.decision, Decision::Call(CallWork { refused: None, .. }));
-        Self { next, compared, armed: 0, told: 0, is_occupied: false }
+        Self { next, compared, armed: 0, told: 0, is_occupied: false, may_run }
     }
 
     /// Returns the next effect. Timers and messages precede the write: see the parent module.
@@ -61,6 +63,7 @@ impl Pending {
             }
             Some(Tell::Submit { job: child, submitted, .. }) => Effect::Submit { child, submitted },
             Some(Tell::Say { job: to, fact }) => Effect::Append { to, fact },
+            None if self.is_to_run() => Effect::Run(&self.next.decision),
             None => Effect::Store { next: &self.next, after: job.last_decision() },
         }
     }
@@ -74,7 +77,7 @@ impl Pending {
                 }
             }
             Outcome::Done if self.compared && self.armed < self.next.arm.len() => self.armed += 1,
-            Outcome::Done if self.compared && !self.is_ready() => {
+            Outcome::Done if self.compared && self.told < self.next.tell.len() => {
                 self.told += 1;
                 self.is_occupied = false;
             }
@@ -87,12 +90,19 @@ impl Pending {
                     Some(Tell::Say { .. }) | None => return Advance::Misled,
                 }
             }
+            Outcome::Ran(ran) if self.is_to_run() => {
+                self.may_run = false;
+                if let Some(ran) = ran {
+                    self.take_result(*ran);
+                }
+            }
             Outcome::Stored(seq) if self.is_ready() => {
                 return Advance::Stored((*self).stored(seq, fold));
             }
             Outcome::Conflict if self.is_ready() => return Advance::Conflict,
             Outcome::Compared(_)
             | Outcome::Done
+            | Outcome::Ran(_)
             | Outcome::Occupied(_)
             | Outcome::Stored(_)
             | Outcome::Conflict
@@ -103,7 +113,27 @@ impl Pending {
 
     /// Returns `true` if everything that precedes the write was carried out.
     fn is_ready(&self) -> bool {
+        self.is_prepared() && !self.is_to_run()
+    }
+
+    /// Returns `true` if everything that precedes the work or the write was carried out.
+    fn is_prepared(&self) -> bool {
         self.compared && self.armed == self.next.arm.len() && self.told == self.next.tell.len()
+    }
+
+    /// Returns `true` if this process is to carry the command out. The registry's word may have
+    /// changed the command.
+    fn is_to_run(&self) -> bool {
+        self.may_run && self.is_prepared() && self.next.decision.may_be_done_here()
+    }
+
+    /// Joins the command and its result. A fact that does not answer the command is dropped, and a
+    /// worker takes the command.
+    fn take_result(&mut self, ran: Ran) {
+        let command = self.next.decision.clone();
+        if let Ok(done) = Done::of(command, ran.fact, ran.took_ms) {
+            self.next.decision = Decision::Done(Box::new(done));
+        }
     }
 
     fn stored(self, seq: Seq, fold: &mut CachedFold) -> Cleanup {

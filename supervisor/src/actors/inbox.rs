@@ -45,6 +45,11 @@ impl Inbox {
         Some(taken)
     }
 
+    /// Returns `true` if facts wait for the next activation.
+    pub(super) fn has_facts(&self) -> bool {
+        !self.lock().facts.is_empty()
+    }
+
     /// Returns `true` if the inbox is empty and the actor sleeps.
     pub(super) fn is_idle(&self) -> bool {
         !self.lock().awake

@@ -1,6 +1,6 @@
 //! The actor of one job, which carries out the effects of its [`Activation`].
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use broker::{
     Broker,
@@ -18,7 +18,11 @@ use proto::{
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use machine::{Job, Next, OutageWait, States, Transition};
-use runtime::registry::Registry;
+use runtime::{
+    registry::Registry,
+    worker::{LocalCommand, LocalPools, LocalResult},
+};
+use tokio::time::Instant;
 use tracing::{Instrument, field::display};
 
 use super::{
@@ -27,7 +31,10 @@ use super::{
     registered,
     shard::ShardMsg,
 };
-use crate::activation::{self, Activation, Arrival, Effect, Outcome, Rest};
+use crate::activation::{self, Activation, Arrival, Effect, Outcome, Ran, Rest};
+
+/// Longest time that one activation spends on work of its own, so that the next facts wait no longer.
+const LOCAL_MAX: Duration = Duration::from_millis(50);
 
 pub(super) struct JobActor;
 
@@ -43,6 +50,7 @@ pub(super) struct JobArgs {
     pub(super) owner: ActorRef<ShardMsg>,
     pub(super) census: Arc<Census>,
     pub(super) labels: Labels,
+    pub(super) local: LocalPools,
 }
 
 pub(super) struct JobState {
@@ -140,6 +148,7 @@ impl JobState {
         let timer = ActivationTimer::start(waiting.facts.iter(), &mut self.tally);
         self.activation.begin(arrivals(waiting), waiting.look, waiting.forget);
         let Some(span) = self.take_in(timer, waiting).await? else { return Ok(()) };
+        let mut local_left = LOCAL_MAX;
         loop {
             let outcome = match self.activation.effect() {
                 Effect::Rest => break,
@@ -166,6 +175,7 @@ impl JobState {
                     } else {
                         None
                     };
+                    self.note_refusal(kind, &stored);
                     let is_stored = matches!(stored, Ok(CasOutcome::Stored(_)));
                     self.stored(stored?, kind);
                     if is_stored {
@@ -179,6 +189,10 @@ impl JobState {
                     }
                     wait.iter().for_each(|work| self.report_outage(work));
                     continue;
+                }
+                Effect::Run(decision) => {
+                    let ran = self.run_here(decision, &mut local_left, span.trace).await;
+                    Outcome::Ran(ran.map(Box::new))
                 }
                 effect @ (Effect::Read
                 | Effect::Count(_)
@@ -197,6 +211,27 @@ impl JobState {
         }
         self.report_poison();
         Ok(())
+    }
+
+    /// Carries a command out in this process, if a pool of it can within the time that the activation
+    /// has left for such work. Facts that arrived meanwhile come first.
+    async fn run_here(
+        &self,
+        decision: &Decision,
+        left: &mut Duration,
+        trace: TraceContext,
+    ) -> Option<Ran> {
+        if left.is_zero() || self.args.inbox.has_facts() {
+            return None;
+        }
+        let (job, limit) = (&self.args.job, *left);
+        let seq = self.activation.folded_job().map_or(Seq(0), Job::seq);
+        let command = LocalCommand { job, seq, decision, trace, limit };
+        let started = Instant::now();
+        let result = self.args.local.carry_out(command).await;
+        *left = left.saturating_sub(started.elapsed());
+        let LocalResult { fact, took } = result?;
+        Some(Ran { fact, took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX) })
     }
 
     /// Folds the facts and starts the span of the activation. Returns `None` if there is nothing to
@@ -228,6 +263,14 @@ impl JobState {
         self.activation.done(Outcome::Done);
         self.log_transitions();
         Ok(Some(span))
+    }
+
+    /// Ends local work for good if the broker forbids its records. The facts are redelivered, and the
+    /// command goes through the queue.
+    fn note_refusal(&self, kind: DecisionKind, stored: &Result<CasOutcome, LogError>) {
+        if kind == DecisionKind::Done && matches!(stored, Err(LogError::Forbidden(_))) {
+            self.args.local.forbid();
+        }
     }
 
     fn stored(&mut self, stored: CasOutcome, kind: DecisionKind) {
@@ -352,6 +395,7 @@ impl JobArgs {
             }
             Effect::Rest
             | Effect::Count(_)
+            | Effect::Run(_)
             | Effect::Store { .. }
             | Effect::Acknowledge
             | Effect::GiveUp(_) => {}

@@ -18,7 +18,7 @@ use runtime::{
     actor::{kill_children, stop_children},
     presence::Status,
     registry::Registry,
-    worker::dead_letter,
+    worker::{LocalPools, dead_letter},
 };
 use tokio_util::task::AbortOnDropHandle;
 
@@ -66,6 +66,7 @@ pub(super) struct ShardArgs {
     pub(super) registry: Registry,
     pub(super) options: SupervisorOptions,
     pub(super) labels: Labels,
+    pub(super) local: LocalPools,
 }
 
 pub(super) struct ShardState {
@@ -270,6 +271,7 @@ impl ShardState {
             owner: myself.clone(),
             census: Arc::clone(&self.census),
             labels: self.args.labels.clone(),
+            local: self.args.local.clone(),
         };
         let (actor, _) = Actor::spawn_linked(None, JobActor, args, myself.get_cell()).await?;
         self.by_actor.insert(actor.get_id(), job.clone());

@@ -13,8 +13,9 @@ use proto::{
 };
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SpawnErr, SupervisionEvent};
 use runtime::{
-    presence::{Crew, Status},
+    presence::{Crew, Status, is_foreign},
     registry::Registry,
+    worker::LocalPools,
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
@@ -63,6 +64,8 @@ pub struct SupervisorArgs {
     pub crew: Crew,
     /// Tool registry with which calls are compared.
     pub registry: Registry,
+    /// Pools of this process, which carry out quick commands without the queue.
+    pub local: LocalPools,
     /// Options of the role.
     pub options: SupervisorOptions,
     /// Token of the shutdown, on which all shards are given up at once.
@@ -201,6 +204,7 @@ impl SupervisorState {
             registry: self.args.registry.clone(),
             options: self.args.options.clone(),
             labels: self.labels.clone(),
+            local: self.args.local.clone(),
         };
         match Actor::spawn_linked(None, ShardActor, args, myself.get_cell()).await {
             Ok((actor, _)) => {
@@ -250,6 +254,7 @@ async fn listen(args: SupervisorArgs, supervisor: ActorRef<SupervisorMsg>) {
             .filter(|member| supervises(member))
             .map(|m| m.worker.clone())
             .collect();
+        args.local.switch(args.options.local && reads_done(&args, &crew.borrow()));
         // This process may not have received its own presence yet.
         live.insert(args.status.worker().clone());
         if supervisor.cast(SupervisorMsg::Live(live)).is_err() {
@@ -262,6 +267,7 @@ async fn listen(args: SupervisorArgs, supervisor: ActorRef<SupervisorMsg>) {
                 return;
             }
             changed = crew.changed() => if changed.is_err() { return },
+            () = args.crew.settled(), if !args.crew.is_settled() => {}
         }
     }
 }
@@ -274,6 +280,16 @@ pub(super) fn reason(error: &ActorProcessingErr) -> String {
     }
     tracing::debug!(%error, "the error of a shard's actor that died");
     "it panicked; its message is logged at debug".to_owned()
+}
+
+/// Returns `true` if all live processes are known, and none is of another release, which might be
+/// unable to read what local work stores. A process that does not hear itself hears no other. Workers
+/// in other languages read no such record.
+fn reads_done(args: &SupervisorArgs, crew: &BTreeMap<WorkerId, Presence>) -> bool {
+    let ours = args.status.version();
+    args.crew.is_settled()
+        && crew.contains_key(args.status.worker())
+        && crew.values().all(|member| member.version == ours || is_foreign(member))
 }
 
 fn supervises(member: &Presence) -> bool {

@@ -26,7 +26,7 @@ use proto::{
     tool::Effect,
 };
 use ractor::{Actor, ActorProcessingErr};
-use runtime::{presence::Status, registry::Registry};
+use runtime::{presence::Status, registry::Registry, worker::LocalPools};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -50,6 +50,7 @@ async fn nothing_of_a_shard_goes_on_when_its_actor_fails() {
         broker,
         options: SupervisorOptions::default(),
         labels: Labels::default(),
+        local: LocalPools::default(),
     };
     let (actor, ended) = Actor::spawn(None, ShardActor, args).await.unwrap();
     assert!(Census::is_shown(shard));
@@ -122,6 +123,7 @@ async fn the_jobs_that_began_to_wait_last_are_not_read_again() {
         broker,
         options: SupervisorOptions::default(),
         labels: Labels::default(),
+        local: LocalPools::default(),
     };
     let (actor, stopped) = Actor::spawn(None, ShardActor, args).await.unwrap();
     let mut all = Vec::new();

@@ -14,17 +14,17 @@ use proto::{
     decision::Decision,
     fact::{Fact, Submitted},
     family::{ChildSaid, News},
-    id::{JobId, Seq},
+    id::{JobId, Seq, Unit},
     job::Outcome as JobOutcome,
 };
 
 use super::{
     memory::{Memory, number},
     mutation::Mutation,
-    script::Saying,
+    script::{Reply, Saying},
     world::{Places, places},
 };
-use crate::activation::{Activation, Arrival, Compared, Effect, Outcome, Rest};
+use crate::activation::{Activation, Arrival, Compared, Effect, Outcome, Ran, Rest};
 
 /// An activation at rest, or before an effect.
 #[derive(Clone)]
@@ -53,6 +53,8 @@ pub(super) enum Act {
     Arm(u8),
     /// Sends a message to another job.
     Tell(u32),
+    /// Carries the command of this unit of work out, or leaves it to a worker.
+    Run(u8),
     Store(u32),
     Acknowledge,
 }
@@ -83,6 +85,10 @@ pub(super) enum Input {
     Stored {
         log: u32,
         at: u8,
+    },
+    /// The command was carried out, or is left to a worker.
+    Ran {
+        reply: Option<Reply>,
     },
     Conflict,
     /// The log of the child already exists.
@@ -170,6 +176,16 @@ impl Memory {
                 next.done(Outcome::Occupied(there.and_then(|there| there.parent)));
                 None
             }
+            Input::Ran { reply } => {
+                let ran = reply.and_then(|reply| {
+                    let Effect::Run(decision) = next.activation.effect() else { return None };
+                    let Unit { work, attempt } = decision.unit()?;
+                    let fact = self.script.result(work, attempt, reply);
+                    Some(Box::new(Ran { fact, took_ms: 1 }))
+                });
+                next.done(Outcome::Ran(ran));
+                None
+            }
             Input::Done => {
                 // The activation does not know of an early effect.
                 if !next.owes && !matches!(next.activation.effect(), Effect::Store { .. }) {
@@ -197,7 +213,8 @@ impl Memory {
             self.mutation != Some(Mutation::DeafToRollbacks)
                 || log.written[usize::from(*at)].saying != Saying::RollBack
         };
-        let arrival = |at| Arrival { entry: &log.written[usize::from(at)].entry, is_again: again };
+        let is_again = again && self.mutation != Some(Mutation::RunAgain);
+        let arrival = |at| Arrival { entry: &log.written[usize::from(at)].entry, is_again };
         let arrivals: Vec<Arrival<'_>> = places(facts).filter(is_heard).map(arrival).collect();
         let look = look || (arrivals.is_empty() && facts != 0);
         node.activation.begin(arrivals.iter().copied(), look, forget);
@@ -217,6 +234,7 @@ impl Memory {
             | Effect::Arm(_)
             | Effect::Submit { .. }
             | Effect::Append { .. }
+            | Effect::Run(_)
             | Effect::Store { .. }
             | Effect::Disarm(_)
             | Effect::StopWork
@@ -267,6 +285,14 @@ impl Memory {
                 Effect::Append { to, fact } => {
                     let message = self.mutated(to.clone(), fact.clone());
                     message.map_or(Act::Rest, |message| Act::Tell(self.intern_message(&message)))
+                }
+                Effect::Run(_) if !self.script.is_local() => {
+                    node.done(Outcome::Ran(None));
+                    continue;
+                }
+                Effect::Run(decision) => {
+                    let unit = decision.unit().expect("a command is a unit of work");
+                    Act::Run(self.unit(&unit))
                 }
                 Effect::Store { next, .. } => {
                     let next = next.clone();
@@ -334,6 +360,7 @@ impl Memory {
             | Effect::Compare(_)
             | Effect::Arm(_)
             | Effect::Append { .. }
+            | Effect::Run(_)
             | Effect::Store { .. }
             | Effect::Disarm(_)
             | Effect::StopWork

@@ -28,6 +28,8 @@ pub(super) const WAITS_OR_CALLS_OFF: &str =
     "a parent ends when its child has ended, or when it has noted that it canceled the child";
 pub(super) const JOINED: &str = "a join of a workflow waits for the work of all its branches";
 pub(super) const NO_TOOL_AFTER_THE_END: &str = "no tool begins after a cancel is acknowledged";
+pub(super) const LOST_IS_QUEUED: &str =
+    "no supervisor carries out work again that was lost in a crash";
 pub(super) const FOLDS_ARE_TRUE: &str = "a kept fold equals a replay of the same records";
 pub(super) const BEGUN_WHEN_DECIDED: &str =
     "a child is submitted only after the decision to have it is stored";
@@ -127,6 +129,7 @@ fn of_logs() -> [Property<Exploration>; 12] {
 pub(super) fn always() -> Vec<Property<Exploration>> {
     let mut all = vec![
         Property::always(NO_TOOL_AFTER_THE_END, |_, world: &World| !world.began_late),
+        Property::always(LOST_IS_QUEUED, |_, world: &World| !world.ran_lost),
         Property::always(BEGUN_WHEN_DECIDED, |_, world: &World| !world.submitted_early),
         Property::always(FOLDS_ARE_TRUE, |model: &Exploration, world: &World| {
             let mut actors = world.jobs.iter().flat_map(|side| side.actors);
@@ -189,6 +192,25 @@ pub(super) fn of_jobs() -> Vec<Property<Exploration>> {
             |m: &Exploration, w: &World| {
                 m.with(|memory| memory.log(w.log(FIRST)).fired_early(&memory.nexts))
             },
+        ),
+    ]
+}
+
+/// Returns the claims that must hold in some world in which supervisors carry work out themselves.
+pub(super) fn of_local_work() -> Vec<Property<Exploration>> {
+    vec![
+        Property::sometimes("no worker is needed", |m: &Exploration, w: &World| {
+            m.first(w, |log| completed(log) && log.done == 3)
+        }),
+        Property::sometimes(
+            "a supervisor and a worker share the work",
+            |m: &Exploration, w: &World| {
+                m.first(w, |log| completed(log) && (1..3).contains(&log.done))
+            },
+        ),
+        Property::sometimes(
+            "work is lost, and a worker does it again",
+            |m: &Exploration, w: &World| m.first(w, |log| completed(log) && w.lost != 0),
         ),
     ]
 }

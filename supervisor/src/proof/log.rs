@@ -8,7 +8,7 @@ use machine::{
     replay,
 };
 use proto::{
-    decision::{Decision, DecisionKind, Note},
+    decision::{Decision, DecisionKind, Done, Note},
     entry::Entry,
     fact::{Fact, Signal},
     family::News,
@@ -60,6 +60,8 @@ pub(super) struct Log {
     pub(super) joins: u8,
     /// Numbers of branches that arrived in one advance of a workflow.
     pub(super) arrivals: BTreeSet<usize>,
+    /// Number of commands that a supervisor carried out itself.
+    pub(super) done: u8,
     /// `true` if the job noted that it canceled its child.
     called_off: bool,
     counted: BTreeSet<Option<Unit>>,
@@ -128,6 +130,7 @@ impl Log {
             ends_heard: 0,
             joins: 0,
             arrivals: BTreeSet::new(),
+            done: 0,
             called_off: false,
             counted: BTreeSet::new(),
             sent: BTreeSet::new(),
@@ -267,8 +270,23 @@ impl Log {
                     self.wrong.insert(claims::WAITS_OR_CALLS_OFF);
                 }
             }
+            Decision::Done(done) => self.done(done, is_fenced),
             Decision::Plan(_) | Decision::Turn(_) | Decision::Call(_) | Decision::Ask(_) => {}
             Decision::Wait(_) | Decision::Note(_) => {}
+        }
+    }
+
+    /// Checks work that is done, which counts like a result.
+    fn done(&mut self, done: &Done, is_fenced: bool) {
+        self.done += 1;
+        if is_fenced {
+            return;
+        }
+        if self.job.view().is_some_and(|view| view.plan.is_some()) {
+            self.planned.get_or_insert(self.written.len());
+        }
+        if !self.counted.insert(Some(done.unit())) {
+            self.wrong.insert(claims::COUNTED_ONCE);
         }
     }
 

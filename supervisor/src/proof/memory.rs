@@ -10,7 +10,7 @@ use machine::Next;
 use proto::{
     decision::{Decision, Note},
     fact::Fact,
-    id::{JobId, TimerName},
+    id::{JobId, TimerName, Unit},
 };
 
 use super::{
@@ -39,6 +39,8 @@ pub(super) struct Memory {
     facts: Vec<Fact>,
     by_fact: HashMap<String, u32>,
     timers: Vec<TimerName>,
+    /// Units of work that a supervisor may carry out itself.
+    units: Vec<Unit>,
 }
 
 impl Memory {
@@ -59,6 +61,7 @@ impl Memory {
             facts: Vec::new(),
             by_fact: HashMap::new(),
             timers: Vec::new(),
+            units: Vec::new(),
             jobs: jobs.clone(),
         };
         jobs.into_iter().for_each(|job| memory.add_actor(job));
@@ -83,6 +86,16 @@ impl Memory {
             self.timers.len() - 1
         });
         u8::try_from(number).ok().filter(|n| *n < 16).expect("a small job has few timers")
+    }
+
+    /// Returns the number of a unit of work.
+    pub(super) fn unit(&mut self, unit: &Unit) -> u8 {
+        let known = self.units.iter().position(|other| other == unit);
+        let number = known.unwrap_or_else(|| {
+            self.units.push(unit.clone());
+            self.units.len() - 1
+        });
+        u8::try_from(number).ok().filter(|n| *n < 16).expect("a small job has few units of work")
     }
 
     pub(super) fn timer_name(&self, timer: u8) -> &TimerName {

@@ -108,8 +108,16 @@ impl Model for Exploration {
                 claims::of_jobs().into_iter().chain(claims::of_workflows()).collect()
             }
         };
+        let local = self.with(|memory| memory.script.is_local());
+        let local = if local { claims::of_local_work() } else { Vec::new() };
         let back = if self.rolls_back { claims::of_rollbacks() } else { Vec::new() };
         let edits = if self.edits { claims::of_edits() } else { Vec::new() };
-        claims::always().into_iter().chain(sometimes).chain(back).chain(edits).collect()
+        claims::always()
+            .into_iter()
+            .chain(sometimes)
+            .chain(local)
+            .chain(back)
+            .chain(edits)
+            .collect()
     }
 }

@@ -34,6 +34,12 @@ pub(super) enum Move {
         who: u8,
         fate: Fate,
     },
+    /// An actor carries a command out itself, or leaves it to a worker.
+    Run {
+        job: u8,
+        who: u8,
+        reply: Option<Reply>,
+    },
     /// An actor reads the log to learn the outcome of its write.
     Settle {
         job: u8,
@@ -105,6 +111,7 @@ impl Move {
             Self::Deliver { .. }
             | Self::Take { .. }
             | Self::Act { .. }
+            | Self::Run { .. }
             | Self::Settle { .. }
             | Self::Arrive
             | Self::Begin { .. }
@@ -217,6 +224,10 @@ impl Exploration {
         let act = |fate| Move::Act { job, who, fate };
         if me.settling.is_some() {
             moves.push(Move::Settle { job, who });
+        } else if let Act::Run(_) = memory.node(me.node).act {
+            let broken = self.may(world, Fault::Workers).then_some(Some(Reply::Broke));
+            let replies = [None, Some(Reply::Done)].into_iter().chain(broken);
+            moves.extend(replies.map(|reply| Move::Run { job, who, reply }));
         } else if me.is_busy {
             moves.push(act(Fate::Done));
         }
@@ -232,7 +243,7 @@ impl Exploration {
             Act::Acknowledge if me.held != 0 && self.may(world, Fault::Deliveries) => {
                 moves.push(act(Fate::Lost));
             }
-            Act::Rest | Act::Read | Act::Arm(_) | Act::Tell(_) | Act::Store(_) => {}
+            Act::Rest | Act::Read | Act::Arm(_) | Act::Tell(_) | Act::Run(_) | Act::Store(_) => {}
             Act::Acknowledge => {}
         }
     }
@@ -295,6 +306,10 @@ impl Exploration {
             }
             Move::Take { job, who } => self.take(&mut next, memory, job, who),
             Move::Act { job, who, fate } => self.act(&mut next, memory, (job, who), fate),
+            Move::Run { job, who, reply } => {
+                next.faults -= u8::from(reply == Some(Reply::Broke));
+                self.run_here(&mut next, memory, (job, who), reply);
+            }
             Move::Settle { job, who } => self.settle(&mut next, memory, (job, who)),
             Move::GiveUp { job, who } => self.give_up(&mut next, job, who),
             Move::CrashSupervisor { who, moves } => self.crash(&mut next, memory, who, moves),
@@ -367,6 +382,8 @@ pub(super) fn first(memory: &mut Memory, exploration: &Exploration) -> Vec<World
             may_roll_back: exploration.rolls_back,
             may_edit: exploration.edits,
             began_late: false,
+            lost: 0,
+            ran_lost: false,
             submitted_early: false,
         };
         add_fact(&mut world, memory, FIRST, Saying::Submitted);

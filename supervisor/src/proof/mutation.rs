@@ -41,6 +41,8 @@ pub(super) enum Mutation {
     AckBeforeWork,
     /// A worker starts without reading whether its command is still wanted.
     NeverCheck,
+    /// A supervisor takes redelivered facts for new ones, and carries out their work again.
+    RunAgain,
     /// The join of a workflow does not wait for its second branch.
     JoinEarly,
     /// The broker stores the advance of a workflow twice.

@@ -79,7 +79,7 @@ impl Exploration {
         );
         if is_sent && is_guarded && node.after() < decided {
             self.see(Sight::Conflict);
-            (me.settling, me.fresh) = (None, false);
+            (me.settling, me.fresh, me.ran) = (None, false, 0);
             me.step(memory, Input::Conflict);
         }
     }

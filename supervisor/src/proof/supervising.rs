@@ -11,7 +11,7 @@ use super::{
     memory::Memory,
     moves::{Fate, add_fact, place},
     mutation::Mutation,
-    script::Saying,
+    script::{Reply, Saying},
     world::{Actor, FIRST, Letter, World},
 };
 
@@ -66,7 +66,7 @@ impl Exploration {
     ) {
         let log = world.log(job);
         match memory.node(world.actor(job, who).node).act {
-            Act::Rest => {}
+            Act::Rest | Act::Run(_) => {}
             Act::Read => {
                 // The first job has no parent and concludes nothing, so it reads again only after a
                 // conflict.
@@ -89,6 +89,24 @@ impl Exploration {
             Act::Store(_) => self.write(world, memory, (job, who), fate),
             Act::Acknowledge => self.acknowledge(world, memory, (job, who), fate),
         }
+    }
+
+    /// Carries out the command of an actor that is about to store it, or leaves it to a worker. The
+    /// result is stored in a later step, so the supervisor may die in between. Such work has no effects
+    /// outside, so it may begin after an end that the supervisor does not know of.
+    pub(super) fn run_here(
+        &self,
+        world: &mut World,
+        memory: &mut Memory,
+        (job, who): (u8, u8),
+        reply: Option<Reply>,
+    ) {
+        let Act::Run(unit) = memory.node(world.actor(job, who).node).act else { return };
+        if reply.is_some() {
+            world.ran_lost |= world.lost & (1 << unit) != 0;
+            world.actor_mut(job, who).ran |= 1 << unit;
+        }
+        world.actor_mut(job, who).step(memory, Input::Ran { reply });
     }
 
     /// Delivers a message to the log of another job.
@@ -141,7 +159,7 @@ impl Exploration {
     fn stored(&self, world: &mut World, memory: &mut Memory, (job, who): (u8, u8), at: u8) {
         let log = world.log(job);
         let me = world.actor_mut(job, who);
-        me.settling = None;
+        (me.settling, me.ran) = (None, 0);
         me.step(memory, Input::Stored { log, at });
         forget_writer(world, Some(job), who);
     }
@@ -193,7 +211,7 @@ impl Exploration {
             }
             Some(_) => {
                 let me = world.actor_mut(job, who);
-                me.settling = None;
+                (me.settling, me.ran) = (None, 0);
                 me.step(memory, Input::Conflict);
                 forget_writer(world, Some(job), who);
             }
@@ -243,6 +261,7 @@ impl Exploration {
     /// Gives up an activation whose write has an unknown outcome.
     pub(super) fn give_up(&self, world: &mut World, job: u8, who: u8) {
         world.faults -= 1;
+        world.lost |= world.actor(job, who).ran;
         let me = world.actor_mut(job, who);
         let Actor { inbox, again, .. } = *me;
         *me = Actor { inbox, again, look: true, forget: true, ..Actor::new(job.into()) };
@@ -254,6 +273,7 @@ impl Exploration {
         world.faults -= 1;
         forget_writer(world, None, who);
         for job in world.all_jobs() {
+            world.lost |= world.actor(job, who).ran;
             *world.actor_mut(job, who) = Actor::new(job.into());
             if world.side(job).owner != who {
                 continue;

@@ -11,11 +11,23 @@ use super::{
 };
 
 /// One job with two parallel steps.
-const PARALLEL: Script = Script::Alone { in_order: false, confirm: false, deadline: false };
+const PARALLEL: Script =
+    Script::Alone { in_order: false, confirm: false, deadline: false, local: false };
 /// One job with two steps in sequence.
-const IN_ORDER: Script = Script::Alone { in_order: true, confirm: false, deadline: false };
+const IN_ORDER: Script =
+    Script::Alone { in_order: true, confirm: false, deadline: false, local: false };
 /// One job with a plan that a person confirms, two steps in sequence, and a deadline of an hour.
-const CONFIRMED: Script = Script::Alone { in_order: true, confirm: true, deadline: true };
+const CONFIRMED: Script =
+    Script::Alone { in_order: true, confirm: true, deadline: true, local: false };
+/// One job with two parallel steps without effects, which supervisors may carry out themselves.
+const LOCAL: Script =
+    Script::Alone { in_order: false, confirm: false, deadline: false, local: true };
+/// One such job with a plan that a person confirms, two steps in sequence, and a deadline of an hour.
+const LOCAL_CONFIRMED: Script =
+    Script::Alone { in_order: true, confirm: true, deadline: true, local: true };
+/// One such job with two steps in sequence.
+const LOCAL_IN_ORDER: Script =
+    Script::Alone { in_order: true, confirm: false, deadline: false, local: true };
 /// A family whose child asks no question.
 const SILENT: Script = Script::Family { asks: false };
 /// A family whose child asks a person.
@@ -79,6 +91,57 @@ fn a_small_job_keeps_every_claim_whatever_goes_wrong(
     let walked = walk(Exploration::new(script, 1, Fault::ALL));
     walked.keeps_every_claim(&names(claims::of_jobs()), worlds);
     assert_eq!(walked.seen, Sight::ALL.into(), "something never happened");
+}
+
+/// Work that a supervisor may carry out itself or leave to a worker; one fault of any kind, and a
+/// cancellation.
+#[rstest]
+#[case::parallel(LOCAL, 410_000)]
+#[case::confirmed(LOCAL_CONFIRMED, 1_330_000)]
+fn local_work_keeps_every_claim_whatever_goes_wrong(#[case] script: Script, #[case] worlds: usize) {
+    let walked = walk(Exploration::new(script, 1, Fault::ALL));
+    walked.keeps_every_claim(&names(claims::of_local_work()), worlds);
+}
+
+/// Two faults of one kind, while supervisors may carry work out themselves.
+#[rstest]
+#[case::pins(&[Fault::Pins], 390_000)]
+#[case::supervisors(&[Fault::Supervisors], 67_000)]
+#[case::writes(&[Fault::Lies, Fault::Delays], 10_000)]
+#[case::deliveries(&[Fault::Deliveries], 58_000)]
+fn local_work_keeps_every_claim_with_two_faults(
+    #[case] of: &'static [Fault],
+    #[case] worlds: usize,
+) {
+    let walked = walk(Exploration { cancels: false, ..Exploration::new(LOCAL, 2, of) });
+    walked.keeps_every_claim(&["it completes"], worlds);
+}
+
+/// A rollback to the plan, and one fault, while supervisors may carry work out themselves.
+#[rstest]
+#[case::supervisors(&[Fault::Supervisors], 430_000)]
+#[case::pins(&[Fault::Pins], 860_000)]
+fn local_work_that_is_rolled_back_keeps_every_claim(
+    #[case] of: &'static [Fault],
+    #[case] worlds: usize,
+) {
+    let exploration = Exploration::new(LOCAL_IN_ORDER, 1, of);
+    let walked = walk(Exploration { cancels: false, rolls_back: true, ..exploration });
+    walked.keeps_every_claim(&["it is rolled back and completes"], worlds);
+}
+
+#[rstest]
+#[case(Mutation::NoCompareAndSet, &[Fault::Pins], claims::ONE_DECISION_PER_POSITION)]
+#[case(Mutation::RunAgain, &[Fault::Supervisors], claims::LOST_IS_QUEUED)]
+#[case(Mutation::AckBeforeDeciding, &[Fault::Supervisors], claims::ENDS)]
+#[case(Mutation::BelieveTheOccupant, &[Fault::Pins], claims::FOLDS_ARE_TRUE)]
+fn a_planted_bug_of_local_work_is_found(
+    #[case] mutation: Mutation,
+    #[case] of: &'static [Fault],
+    #[case] claim: &'static str,
+) {
+    let exploration = Exploration::new(LOCAL, 1, of).mutated(mutation);
+    walk(Exploration { cancels: false, ..exploration }).finds(claim);
 }
 
 /// A workflow with a loop and a join; one fault of any kind, and in one walk a cancellation.

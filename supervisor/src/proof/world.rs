@@ -27,6 +27,10 @@ pub(super) struct World {
     pub(super) may_edit: bool,
     /// `true` if a tool started after the end of its job was stored.
     pub(super) began_late: bool,
+    /// Units of work that a supervisor carried out itself and lost in its crash, one bit each.
+    pub(super) lost: u16,
+    /// `true` if a supervisor carried out lost work again.
+    pub(super) ran_lost: bool,
     /// `true` if a child was submitted before the decision to spawn it was stored.
     pub(super) submitted_early: bool,
 }
@@ -72,6 +76,8 @@ pub(super) struct Actor {
     pub(super) held: Places,
     /// `true` if the current activation has written nothing yet.
     pub(super) fresh: bool,
+    /// Units of work that the actor has carried out and not stored, one bit each.
+    pub(super) ran: u16,
     /// The write's outcome is unknown to the actor. `Some(true)` if the write is stored.
     pub(super) settling: Option<bool>,
 }
@@ -127,6 +133,7 @@ impl Actor {
             forget: false,
             held: 0,
             fresh: false,
+            ran: 0,
             settling: None,
         }
     }

@@ -229,7 +229,7 @@ async fn check_logs(broker: &Broker, jobs: &[machine::Job]) -> usize {
         let (mut sent, mut keys, mut finishes) = (BTreeSet::new(), BTreeMap::new(), 0);
         for entry in broker.log.read(job.id(), Seq(0)).await.unwrap() {
             let Ok(Known::Decision(decision)) = entry.record.unwrap().known() else { continue };
-            match *decision {
+            match decision.into_command() {
                 Decision::Call(call) => {
                     assert!(
                         sent.insert((call.work.clone(), call.attempt)),
@@ -247,7 +247,8 @@ async fn check_logs(broker: &Broker, jobs: &[machine::Job]) -> usize {
                 | Decision::Ask(_)
                 | Decision::Wait(_)
                 | Decision::Spawn(_)
-                | Decision::Note(_) => {}
+                | Decision::Note(_)
+                | Decision::Done(_) => {}
             }
         }
         assert_eq!(finishes, 1, "{} has one end", job.id());

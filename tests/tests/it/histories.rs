@@ -30,6 +30,7 @@ use proto::{
     subject::{Family, Subjects},
     view::JobView,
 };
+use runtime::presence::Crew;
 use serde_json::{Value, json};
 use wiremock::{Mock, ResponseTemplate, matchers};
 
@@ -76,6 +77,21 @@ const SCENARIOS: &[Scenario] = &[
         conversation: None,
     },
     Scenario { name: "diamond", goal: "diamond", agent: NOTHING, acts: &[], conversation: None },
+    // The first job shows that its work is quick, so the second one needs no queue.
+    Scenario {
+        name: "queued",
+        goal: "tour of default",
+        agent: NOTHING,
+        acts: &[],
+        conversation: None,
+    },
+    Scenario {
+        name: "local",
+        goal: "tour of default",
+        agent: NOTHING,
+        acts: &[],
+        conversation: None,
+    },
     Scenario {
         name: "agent-loop",
         goal: "loop",
@@ -253,9 +269,13 @@ async fn record_histories() {
     wait_for_door(&client).await;
     let tools_are_there = async || client.tools().await.is_ok_and(|tools| tools.tools.len() > 5);
     holds("tools", tools_are_there).await;
+    // Work without the queue begins once all live processes are known.
+    Crew::open(&broker).settled().await;
     let mut played = Vec::new();
     for scenario in new {
-        played.push((scenario.name, play(&client, scenario).await));
+        let job = play(&client, scenario).await;
+        load::ended(&broker, std::slice::from_ref(&job)).await;
+        played.push((scenario.name, job));
     }
     let flows: Vec<_> = FLOWS.iter().filter(|flow| !index.contains_key(flow.name)).collect();
     for flow in flows {

@@ -205,6 +205,7 @@ async fn tools(broker: &Broker, contents: &Arc<Vec<Value>>, calls: &Calls) -> Tr
         crew: Crew::open(broker),
         content: None,
         options: tool_actors::options(&toolset, 8),
+        local: runtime::worker::LocalPools::default(),
         shutdown: CancellationToken::new(),
     };
     let (children, _) = tool_actors::start(setup, toolset).await.unwrap();

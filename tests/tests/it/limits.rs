@@ -73,7 +73,7 @@ async fn turns(broker: &Broker, id: &str) -> Vec<proto::decision::TurnWork> {
     let known = entries.iter().filter_map(|entry| entry.record.as_ref().ok()?.known().ok());
     known
         .filter_map(|known| match known {
-            Known::Decision(decision) => match *decision {
+            Known::Decision(decision) => match decision.into_command() {
                 Decision::Turn(turn) => Some(turn),
                 Decision::Plan(_)
                 | Decision::Call(_)
@@ -81,6 +81,7 @@ async fn turns(broker: &Broker, id: &str) -> Vec<proto::decision::TurnWork> {
                 | Decision::Wait(_)
                 | Decision::Spawn(_)
                 | Decision::Note(_)
+                | Decision::Done(_)
                 | Decision::Finish(_) => None,
             },
             Known::Fact(_) => None,

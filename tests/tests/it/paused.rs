@@ -70,7 +70,7 @@ async fn a_supervisor_that_goes_on_after_another_has_taken_over_changes_nothing_
         let (mut sent, mut finishes) = (BTreeSet::new(), 0);
         for entry in broker.log.read(id, Seq(0)).await.unwrap() {
             let Ok(Known::Decision(decision)) = entry.record.unwrap().known() else { continue };
-            match *decision {
+            match decision.into_command() {
                 Decision::Call(call) => {
                     assert!(
                         sent.insert((call.work.clone(), call.attempt)),
@@ -84,7 +84,8 @@ async fn a_supervisor_that_goes_on_after_another_has_taken_over_changes_nothing_
                 | Decision::Ask(_)
                 | Decision::Wait(_)
                 | Decision::Spawn(_)
-                | Decision::Note(_) => {}
+                | Decision::Note(_)
+                | Decision::Done(_) => {}
             }
         }
         assert_eq!((sent.len(), finishes), (4, 1), "{id}");

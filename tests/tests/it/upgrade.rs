@@ -34,7 +34,7 @@ use runtime::{
     presence::{Beacon, Crew, Status},
     registry::{self, Registry},
     testing::{AnyCommand, FnRole},
-    worker::{PoolArgs, PoolOptions, Task},
+    worker::{LocalPools, PoolArgs, PoolOptions, Task},
 };
 use serde_json::{Value, json};
 use supervisor::actors::{ROLE, SupervisorActor, SupervisorArgs, SupervisorOptions};
@@ -121,6 +121,7 @@ impl Newer {
             status: status.clone(),
             crew: Crew::open(&broker),
             registry: Registry::open(&broker).await.unwrap(),
+            local: LocalPools::default(),
             options: SupervisorOptions::default(),
             shutdown: shutdown.clone(),
         };

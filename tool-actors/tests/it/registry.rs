@@ -12,6 +12,7 @@ use runtime::{
     config::Section,
     presence::{Beacon, Crew as Present, Status},
     registry::Registry,
+    worker::LocalPools,
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -40,6 +41,7 @@ async fn the_built_in_tools_are_announced_and_answer() {
         crew: Present::open(&broker),
         content: None,
         options: options(&tools, 4),
+        local: LocalPools::default(),
         shutdown: shutdown.clone(),
     };
     let (children, gauge) = start(setup, tools).await.unwrap();
@@ -105,6 +107,7 @@ async fn another_tool_of_the_same_name_is_refused_with_both_workers_named() {
             worker: worker(name),
             content: None,
             options: options(&tools, 4),
+            local: LocalPools::default(),
             shutdown: CancellationToken::new(),
             broker,
         };
@@ -130,6 +133,7 @@ async fn a_change_of_the_tools_is_announced_and_withdrawn_at_once() {
         crew: Present::open(&broker),
         content: None,
         options: options(&tools, 4),
+        local: LocalPools::default(),
         shutdown: CancellationToken::new(),
     };
     let source = tools.source("probe");

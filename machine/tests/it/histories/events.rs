@@ -22,9 +22,7 @@ pub(super) fn events(job: &proto::id::JobId, entries: &[Entry]) -> Vec<Event> {
     let (mut live, mut projection) = (Replay::of(job, entries), Projection::default());
     let mut events = Vec::new();
     for entry in entries {
-        live.take(entry);
-        let known = entry.record.as_ref().ok().and_then(|record| record.known().ok());
-        events.extend(projection.take(entry.seq, entry.time, known.as_ref(), live.job()));
+        events.extend(projection.replay(&mut live, entry));
     }
     events
 }

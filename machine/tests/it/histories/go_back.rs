@@ -49,6 +49,7 @@ impl Recorded {
                 | Decision::Call(_)
                 | Decision::Spawn(_)
                 | Decision::Note(_)
+                | Decision::Done(_)
                 | Decision::Finish(_) => {}
             }
         }
@@ -109,8 +110,8 @@ impl GoBack {
         let again: Vec<Entry> =
             self.earlier.iter().filter(|entry| self.is_anew(entry)).cloned().collect();
         for entry in again.iter().chain(rest) {
-            if let Some(Known::Fact(fact)) = known(entry) {
-                let fact = self.translated(*fact);
+            if let Some(fact) = entry.result() {
+                let fact = self.translated(fact);
                 self.apply(entry, fact);
                 self.drive();
             }
@@ -120,8 +121,8 @@ impl GoBack {
 
     /// Returns `true` if the fact is about work that was sent again.
     fn is_anew(&self, entry: &Entry) -> bool {
-        let Some(Known::Fact(fact)) = known(entry) else { return false };
-        let work = match &*fact {
+        let Some(fact) = entry.result() else { return false };
+        let work = match &fact {
             Fact::Planned(planned) => bare(&planned.work),
             Fact::Turned(turned) => bare(&turned.work),
             Fact::Called(called) => bare(&called.work),
@@ -228,7 +229,7 @@ impl GoBack {
             Decision::Wait(wait) => {
                 self.timers.insert(bare(&wait.work), wait.timer.clone());
             }
-            Decision::Note(_) | Decision::Finish(_) => {}
+            Decision::Note(_) | Decision::Done(_) | Decision::Finish(_) => {}
         }
     }
 

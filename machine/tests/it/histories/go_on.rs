@@ -43,6 +43,7 @@ impl Names {
             | Decision::Call(_)
             | Decision::Spawn(_)
             | Decision::Note(_)
+            | Decision::Done(_)
             | Decision::Finish(_) => {}
         }
     }
@@ -103,8 +104,8 @@ impl GoOn {
     pub(super) fn through(mut self, rest: &[Entry]) -> Job {
         self.drive();
         for entry in rest {
-            if let Some(Known::Fact(fact)) = known(entry) {
-                let fact = self.recorded.translated(*fact, &self.names);
+            if let Some(fact) = entry.result() {
+                let fact = self.recorded.translated(fact, &self.names);
                 self.apply(entry, fact);
                 self.drive();
             }

@@ -1,6 +1,7 @@
 //! Recorded logs of real runs: they fold as they did when they were recorded, a log that is cut
 //! anywhere leads to the same end, and recordings are only ever added.
 
+mod done;
 mod events;
 mod file;
 mod go_back;
@@ -45,6 +46,7 @@ const AT_LEAST: &[&str] = &[
     "given-up",
     "guarded",
     "levels",
+    "local",
     "no-progress",
     "pause",
     "post-once",
@@ -59,6 +61,7 @@ const AT_LEAST: &[&str] = &[
     "preset-react",
     "preset-unattended",
     "question-expired",
+    "queued",
     "rejected",
     "replan",
     "restarted",
@@ -135,6 +138,11 @@ fn what_a_log_has_next_is_what_the_machine_decides_or_may_follow_all_the_same() 
             match known(entry) {
                 Some(Known::Decision(decision)) => {
                     let mut stored = body(entry);
+                    // Work that is done follows from its command.
+                    let decision = decision.into_command();
+                    if let Some(command) = stored.get_mut("command") {
+                        stored = command.take();
+                    }
                     // The key of a first attempt is chosen once. Later attempts repeat it.
                     if decision.unit().is_some_and(|unit| unit.attempt == Attempt::FIRST)
                         && let Value::Object(fields) = &mut stored

@@ -1,5 +1,6 @@
 //! Tests of the worker loop's guarantees.
 
+mod local;
 mod stage;
 
 use std::{

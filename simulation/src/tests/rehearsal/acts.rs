@@ -172,6 +172,7 @@ fn answer(job: &Job, heard: &[Entry], of: &WorkId, recorded: &Answered) -> Optio
             | Decision::Wait(_)
             | Decision::Spawn(_)
             | Decision::Note(_)
+            | Decision::Done(_)
             | Decision::Finish(_) => None,
         }
     })?;

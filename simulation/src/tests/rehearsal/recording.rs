@@ -137,7 +137,7 @@ impl Recording {
     #[must_use]
     pub(crate) fn commands(&self) -> Vec<(WorkId, bool)> {
         let commands = self.known().filter_map(|(_, known)| match known {
-            Known::Decision(decision) => match *decision {
+            Known::Decision(decision) => match decision.into_command() {
                 Decision::Plan(plan) if plan.attempt == Attempt::FIRST => Some((plan.work, false)),
                 Decision::Turn(turn) if turn.attempt == Attempt::FIRST => Some((turn.work, false)),
                 Decision::Call(call) if call.attempt == Attempt::FIRST => {
@@ -150,6 +150,7 @@ impl Recording {
                 | Decision::Wait(_)
                 | Decision::Spawn(_)
                 | Decision::Note(_)
+                | Decision::Done(_)
                 | Decision::Finish(_) => None,
             },
             Known::Fact(_) => None,
@@ -166,11 +167,18 @@ impl Recording {
         &self.entries
     }
 
-    /// Iterates over the readable records and their indices.
+    /// Iterates over the readable records and their indices. Work that is done is a command and its
+    /// result.
     pub(super) fn known(&self) -> impl Iterator<Item = (usize, Known)> {
-        self.entries.iter().enumerate().filter_map(|(n, entry)| {
-            let known = entry.record.as_ref().ok()?.known().ok()?;
-            Some((n, known))
+        self.entries.iter().enumerate().flat_map(|(n, entry)| {
+            let known = match entry.known() {
+                Some(Known::Decision(decision)) => {
+                    let result = decision.clone().into_done().map(|done| done.result().into());
+                    [Some(decision.into_command().into()), result]
+                }
+                fact => [fact, None],
+            };
+            known.into_iter().flatten().map(move |known| (n, known))
         })
     }
 
@@ -216,8 +224,10 @@ impl Recording {
             let (job, mut body) = (&entry.job, body.clone());
             // Records refer to others by position, and positions differ in the new log.
             let there = |seq: u64| stored.get(&(job, seq)).copied().unwrap_or(seq);
-            if let Some(seq) = body["body"]["after"].as_u64() {
-                body["body"]["after"] = json!(there(seq));
+            for after in ["/body/after", "/body/command/after"] {
+                if let Some(after) = body.pointer_mut(after) {
+                    *after = json!(after.as_u64().map(there));
+                }
             }
             if let Some(back) = body.pointer_mut("/body/signal/roll_back") {
                 for named in ["to", "seen"] {

@@ -81,6 +81,8 @@ pub(super) enum Script {
         confirm: bool,
         /// `true` if the job has a deadline.
         deadline: bool,
+        /// `true` if its steps have no effects outside, and supervisors may carry work out themselves.
+        local: bool,
     },
     /// A job that hands its only step to a sub-agent.
     Family {
@@ -116,6 +118,11 @@ impl Script {
         matches!(self, Self::Family { .. })
     }
 
+    /// Returns `true` if a supervisor may carry commands out itself.
+    pub(super) fn is_local(self) -> bool {
+        matches!(self, Self::Alone { local: true, .. })
+    }
+
     /// Returns the record in full, at the end of the log.
     pub(super) fn write(self, before: &Log, saying: Saying, memory: &Memory) -> Written {
         let at = before.written.len() + 1;
@@ -130,7 +137,9 @@ impl Script {
             let entry = self::entry(at, time, job, family, record);
             let attempt = decision.unit();
             // A note may be repeated after a rollback.
-            let label = format!("{} {}", decision.generation(), testing::label(&decision));
+            let command = decision.clone().into_done().map(|done| done.command());
+            let label = testing::label(command.as_ref().unwrap_or(&decision));
+            let label = format!("{} {label}", decision.generation());
             return Written {
                 saying,
                 entry,
@@ -196,7 +205,7 @@ impl Script {
         Submitted { agent, ..submission() }
     }
 
-    fn result(self, work: WorkId, attempt: Attempt, reply: Reply) -> Fact {
+    pub(super) fn result(self, work: WorkId, attempt: Attempt, reply: Reply) -> Fact {
         let in_order = match self {
             Self::Alone { in_order, .. } => in_order,
             Self::Workflow => false,
@@ -204,7 +213,7 @@ impl Script {
         };
         if work.as_str().split('.').nth(1).is_some_and(|part| part.starts_with('p')) {
             let reply = match reply {
-                Reply::Done => PlanReply::Plan { plan: plan(in_order) },
+                Reply::Done => PlanReply::Plan { plan: plan(in_order, self.is_local()) },
                 Reply::Broke => {
                     PlanReply::Unparseable { text: "?".into(), error: "?".into(), action: false }
                 }
@@ -261,10 +270,10 @@ fn submission() -> Submitted {
     }
 }
 
-fn binding() -> Binding {
+fn binding(is_pure: bool) -> Binding {
     Binding {
         pool: Pool::new("builtin").expect("a word is a name"),
-        effect: Effect::Idempotent,
+        effect: if is_pure { Effect::Pure } else { Effect::Idempotent },
         approval: Approval::Never,
         destructive: false,
         untrusted: false,
@@ -272,7 +281,7 @@ fn binding() -> Binding {
     }
 }
 
-fn plan(in_order: bool) -> Plan {
+fn plan(in_order: bool, is_pure: bool) -> Plan {
     let id = |name: &str| StepId::new(name).expect("a letter is an id");
     let step = |name: &str, depends_on: Vec<StepId>| Step {
         id: id(name),
@@ -282,7 +291,7 @@ fn plan(in_order: bool) -> Plan {
         action: Action::Tool {
             tool: ToolName::new("echo").expect("a word is a name"),
             args: json!({}),
-            binding: binding(),
+            binding: binding(is_pure),
         },
     };
     let before_b = if in_order { vec![id("a")] } else { Vec::new() };

@@ -49,7 +49,7 @@ fn run(join: &Value, second: &str) -> WorkflowRun {
     WorkflowRun {
         definition: definition(join, second),
         input: json!({}),
-        tools: [(tool, super::binding())].into_iter().collect(),
+        tools: [(tool, super::binding(false))].into_iter().collect(),
         workflows: BTreeMap::new(),
     }
 }

@@ -29,6 +29,7 @@ const TABLE: &[(Try, &str, &str)] = &[
     (Publish, "cb.6.demo.do.ask.people", "supervisor"),
     (Publish, "cb.6.demo.do.note.people", "supervisor"),
     (Publish, "cb.6.demo.do.finish.none", "supervisor"),
+    (Publish, "cb.6.demo.do.done.none", NOBODY),
     (Publish, "cb.6.demo.at.retry-1", "supervisor"),
     (Publish, "cb.6.demo.at._", "supervisor operator"),
     (Publish, "cb.stop.6.demo", "supervisor"),

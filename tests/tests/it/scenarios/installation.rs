@@ -124,6 +124,7 @@ async fn scripted(broker: &Broker, tools: &[ScriptedTool], shutdown: Cancellatio
             crew: Crew::open(broker),
             content: None,
             options: tool_actors::options(&toolset, 4),
+            local: runtime::worker::LocalPools::default(),
             shutdown,
         };
         children = tool_actors::start(setup, toolset).await.unwrap().0;

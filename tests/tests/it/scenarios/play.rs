@@ -141,9 +141,7 @@ fn events(job: &JobId, entries: &[Entry]) -> Vec<Event> {
     let (mut replay, mut projection) = (Replay::of(job, entries), Projection::default());
     let mut events = Vec::new();
     for entry in entries {
-        replay.take(entry);
-        let known = entry.record.as_ref().ok().and_then(|record| record.known().ok());
-        events.extend(projection.take(entry.seq, entry.time, known.as_ref(), replay.job()));
+        events.extend(projection.replay(&mut replay, entry));
     }
     events
 }

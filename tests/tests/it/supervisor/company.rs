@@ -31,7 +31,7 @@ use runtime::{
     presence::{Beacon, Crew, Status},
     registry::Registry,
     testing::{AnyCommand, FnRole},
-    worker::{PoolArgs, PoolOptions, Task},
+    worker::{LocalPools, PoolArgs, PoolOptions, Task},
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -69,6 +69,7 @@ async fn answer(command: &Decision, steps: &'static str, takes: Duration) -> Opt
         | Decision::Wait(_)
         | Decision::Spawn(_)
         | Decision::Note(_)
+        | Decision::Done(_)
         | Decision::Finish(_) => None,
     }
 }
@@ -149,6 +150,7 @@ impl Company {
             ),
             crew: Crew::open(&broker),
             registry,
+            local: LocalPools::default(),
             options: SupervisorOptions { backoff: Duration::from_millis(20), ..options },
             shutdown: shutdown.clone(),
             broker: broker.clone(),

@@ -1,0 +1,184 @@
+//! Recorded logs in which each command that is followed by its result is one `done` record: they
+//! lead to the same states, events and transcripts.
+
+use std::collections::BTreeSet;
+
+use machine::{Replay, check, events::Projection, rollback_target, testing::state, transcript};
+use proto::{
+    decision::{Decision, DecisionKind, Done, pools},
+    entry::Entry,
+    event::Event,
+    fact::{Fact, Signal, Signaled, Source},
+    id::{JobId, Seq, WorkerId},
+    record::{Known, Record},
+    subject::Family,
+};
+use serde_json::Value;
+
+use super::file::{self, History};
+
+/// Returns the log with a `done` record in the place of each command and its result, where the
+/// result follows at once and no rollback names the command. The positions are those of the results.
+fn joined(entries: &[Entry]) -> Vec<Entry> {
+    let named: BTreeSet<Seq> = entries.iter().filter_map(rollback_target).collect();
+    let mut joined = Vec::new();
+    let mut rest = entries;
+    while let [entry, later @ ..] = rest {
+        let done = later.first().filter(|_| !named.contains(&entry.seq));
+        match done.and_then(|result| done_of(entry, result)) {
+            Some(done) => {
+                joined.push(done);
+                rest = &later[1..];
+            }
+            None => {
+                joined.push(entry.clone());
+                rest = later;
+            }
+        }
+    }
+    joined
+}
+
+fn done_of(command: &Entry, result: &Entry) -> Option<Entry> {
+    let (Some(Known::Decision(decision)), Some(Known::Fact(fact))) =
+        (command.known(), result.known())
+    else {
+        return None;
+    };
+    let done = Decision::Done(Box::new(Done::of(*decision, *fact, 1).ok()?));
+    let by = WorkerId::new("all-1").unwrap();
+    let record = Ok(Record::of_decision(&done, "id", &by).unwrap());
+    let family = Family::Do(DecisionKind::Done, pools::nobody());
+    Some(Entry { family, record, ..result.clone() })
+}
+
+/// Returns the stable parts of each state after a position of both logs.
+fn states(job: &JobId, entries: &[Entry], at: &BTreeSet<Seq>) -> Vec<Value> {
+    let mut replay = Replay::of(job, entries);
+    let mut states = Vec::new();
+    for entry in entries {
+        replay.take(entry);
+        assert!(replay.job().poison().is_none(), "{}: {:?}", entry.seq, replay.job().poison());
+        if at.contains(&entry.seq) {
+            let mut state = state(replay.job());
+            // A `done` is one record, and its time is that of its result.
+            state["job"].as_object_mut().map(|job| job.shift_remove("records"));
+            state["next"].as_object_mut().map(|next| next.shift_remove("arm"));
+            states.push(state);
+        }
+    }
+    states
+}
+
+fn happened(job: &JobId, entries: &[Entry]) -> Vec<String> {
+    let (mut replay, mut projection) = (Replay::of(job, entries), Projection::default());
+    let mut events: Vec<Event> = Vec::new();
+    for entry in entries {
+        let new = projection.replay(&mut replay, entry);
+        let ids: BTreeSet<_> = new.iter().map(|event| event.id).collect();
+        assert_eq!(ids.len(), new.len(), "each event has an id of its own");
+        assert!(new.iter().all(|event| event.id.seq == entry.seq && event.time <= entry.time));
+        events.extend(new);
+    }
+    events.iter().map(|event| format!("{:?}", event.happened)).collect()
+}
+
+fn transcripts(entries: &[Entry]) -> Vec<String> {
+    let turns = entries.iter().filter_map(Entry::decision).filter_map(Decision::into_turn);
+    let turns = turns.filter(transcript::needs_log);
+    turns.map(|turn| format!("{:?}", transcript::read(&turn, entries))).collect()
+}
+
+#[test]
+fn a_log_whose_work_was_done_by_the_supervisors_process_means_the_same() {
+    let mut done = 0;
+    for History { name, job, entries, .. } in file::all() {
+        let joined = joined(&entries);
+        done += entries.len() - joined.len();
+        let kept = joined.iter().map(|entry| entry.seq).collect();
+        assert_eq!(states(&job, &joined, &kept), states(&job, &entries, &kept), "{name}");
+        assert_eq!(happened(&job, &joined), happened(&job, &entries), "{name}");
+        assert_eq!(transcripts(&joined), transcripts(&entries), "{name}");
+        let (whole, short) = (check::check(&job, &entries), check::check(&job, &joined));
+        assert_eq!(short.findings, whole.findings, "{name}");
+        assert_eq!((short.commands, short.results), (whole.commands, whole.results), "{name}");
+        assert_eq!(short.outcome, whole.outcome, "{name}");
+    }
+    assert!(done > 100, "only {done} commands are followed by their results");
+}
+
+#[test]
+fn a_recorded_job_had_its_work_done_without_the_queue() {
+    let local = file::all().into_iter().find(|history| history.name == "local").unwrap();
+    assert!(local.entries.iter().filter(|entry| done(entry).is_some()).count() >= 3);
+}
+
+#[test]
+fn work_that_a_rollback_took_out_has_the_events_of_its_two_records() {
+    let History { job, entries, .. } =
+        file::all().into_iter().find(|history| history.name == "diamond").unwrap();
+    let mut joined = joined(&entries);
+    let place = joined.iter().position(|entry| done(entry).is_some()).unwrap();
+    let late = joined.remove(place);
+    joined.truncate(place);
+    let last = joined.last().unwrap();
+    let signal = Signal::RollBack { to: last.seq, seen: last.seq, again: false };
+    let signaled = Signaled { signal, reason: None, by: None, parent_seq: None };
+    let door = WorkerId::new("door").unwrap();
+    let record = Ok(Record::of_fact(&Fact::Signaled(signaled), "back", &door).unwrap());
+    let seq = Seq(last.seq.0 + 1);
+    joined.push(Entry { seq, family: Family::In(Source::Door), record, ..last.clone() });
+    let unit = Some(done(&late).unwrap().unit());
+    let is_of_unit = |entry: &&Entry| {
+        entry.decision().map_or_else(|| entry.fact()?.result_of(), |one| one.unit()) == unit
+    };
+    let two = entries.iter().filter(is_of_unit).zip(1..);
+    let two = two.map(|(entry, n)| Entry { seq: Seq(seq.0 + n), ..entry.clone() });
+    let apart: Vec<_> = joined.iter().cloned().chain(two).collect();
+    assert_eq!(apart.len(), joined.len() + 2);
+    joined.push(Entry { seq: Seq(seq.0 + 2), ..late });
+    assert_eq!(happened(&job, &joined), happened(&job, &apart));
+}
+
+#[test]
+fn a_done_record_whose_result_answers_another_command_parks_the_job() {
+    let History { job, entries, .. } =
+        file::all().into_iter().find(|history| history.name == "diamond").unwrap();
+    let mut joined = joined(&entries);
+    let place = joined.iter().position(|entry| done(entry).is_some()).unwrap();
+    let mut wrong = done(&joined[place]).unwrap();
+    match &mut wrong {
+        Done::Plan(ran) => ran.result.attempt = ran.result.attempt.next(),
+        Done::Turn(ran) => ran.result.attempt = ran.result.attempt.next(),
+        Done::Call(ran) => ran.result.attempt = ran.result.attempt.next(),
+    }
+    let by = WorkerId::new("all-1").unwrap();
+    let wrong = Decision::Done(Box::new(wrong));
+    joined[place].record = Ok(Record::of_decision(&wrong, "id", &by).unwrap());
+    let folded = machine::replay(&job, &joined[..=place]);
+    assert_eq!(folded.poison().map(|poison| poison.seq), Some(joined[place].seq));
+}
+
+#[test]
+fn a_fact_that_answers_another_command_makes_no_done_record() {
+    let histories = file::all();
+    let commands = histories.iter().flat_map(|history| &history.entries);
+    let commands: Vec<Decision> = commands.filter_map(Entry::decision).collect();
+    let facts = histories.iter().flat_map(|history| &history.entries);
+    let facts: Vec<Fact> = facts.filter_map(Entry::fact).collect();
+    for command in commands.iter().take(200) {
+        for fact in facts.iter().take(200) {
+            let answers = command.unit().is_some() && command.unit() == fact.result_of();
+            let is_work = matches!(
+                command.kind(),
+                DecisionKind::Plan | DecisionKind::Turn | DecisionKind::Call
+            );
+            let done = Done::of(command.clone(), fact.clone(), 0);
+            assert_eq!(done.is_ok(), answers && is_work, "{command:?} {fact:?}");
+        }
+    }
+}
+
+fn done(entry: &Entry) -> Option<Done> {
+    entry.decision()?.into_done()
+}
