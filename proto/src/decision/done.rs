@@ -4,7 +4,10 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::{CallWork, Decision, PlanWork, TurnWork};
+use super::{
+    turn::TurnWork,
+    work::{CallWork, PlanWork},
+};
 use crate::{
     fact::{Called, Fact, Planned, Turned},
     id::{Attempt, Generation, Unit, WorkId},
@@ -41,39 +44,6 @@ pub struct Ran<C, R> {
 }
 
 impl Done {
-    /// Joins a command and its result. Returns the command alone if the fact does not answer it.
-    ///
-    /// # Errors
-    /// Returns the command if it is no plan, turn or call, or if the fact is of another kind, unit of
-    /// work or attempt.
-    pub fn of(command: Decision, result: Fact, took_ms: u64) -> Result<Self, Box<Decision>> {
-        if command.unit().is_none() || command.unit() != result.result_of() {
-            return Err(Box::new(command));
-        }
-        match (command, result) {
-            (Decision::Plan(command), Fact::Planned(result)) => {
-                Ok(Self::Plan(Ran { command, result, took_ms }))
-            }
-            (Decision::Turn(command), Fact::Turned(result)) => {
-                Ok(Self::Turn(Ran { command, result, took_ms }))
-            }
-            (Decision::Call(command), Fact::Called(result)) => {
-                Ok(Self::Call(Ran { command, result, took_ms }))
-            }
-            (command, _) => Err(Box::new(command)),
-        }
-    }
-
-    /// Returns the command as a decision of its own.
-    #[must_use]
-    pub fn command(&self) -> Decision {
-        match self {
-            Self::Plan(ran) => Decision::Plan(ran.command.clone()),
-            Self::Turn(ran) => Decision::Turn(ran.command.clone()),
-            Self::Call(ran) => Decision::Call(ran.command.clone()),
-        }
-    }
-
     /// Returns the result as a fact of its own.
     #[must_use]
     pub fn result(&self) -> Fact {
