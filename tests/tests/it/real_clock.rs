@@ -21,6 +21,7 @@ const EXCEPTIONS: &[(&str, usize, &str)] = &[
     ("broker/tests/it/contract/words.rs", 1, "what must not come gives no event"),
     ("model/src/retry.rs", 2, "a helper of tests on the paused clock"),
     ("operator/src/purge/tests.rs", 1, "a helper of tests on the paused clock"),
+    ("runtime/src/worker/tests/local.rs", 1, "a helper of tests on the paused clock"),
     ("tests/tests/it/door/explaining.rs", 1, "a helper of tests on the paused clock"),
     ("tests/tests/it/scenarios/play.rs", 5, "runs on the paused clock"),
     (

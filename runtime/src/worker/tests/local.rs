@@ -39,11 +39,12 @@ fn offered() -> Offered {
     let (local, shutdown) = (LocalPools::default(), CancellationToken::new());
     let role = FnRole(|task: Task<AnyCommand>| async move {
         let Decision::Call(call) = &task.command.0 else { return None };
-        match call.tool.as_str() {
+        let ms = match call.tool.as_str() {
             "panic" => panic!("the tool broke"),
-            "slow" => tokio::time::sleep(Duration::from_secs(1)).await,
-            _ => tokio::time::sleep(Duration::from_millis(3)).await,
-        }
+            "slow" => 1_000,
+            _ => 3,
+        };
+        tokio::time::sleep(Duration::from_millis(ms)).await;
         Some(result(call))
     });
     let options = PoolOptions::new(DecisionKind::Call, pools::builtin(), SLOTS);
