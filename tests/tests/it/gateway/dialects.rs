@@ -52,7 +52,7 @@ async fn log(stage: &Stage, job: &str) -> Vec<Value> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_leaves_the_same_log_over_every_protocol() {
-    // Whether quick work needs the queue depends on the jobs before.
+    // A process that knows its work to be quick stores other records than the first job has.
     let stage = Stage::of(TWO_ECHOES, |company| {
         company.set("SUPERVISOR__LOCAL_WORK", "false");
     })
