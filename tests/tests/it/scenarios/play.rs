@@ -7,11 +7,14 @@ use cli::shown::Chat;
 use client::{Client, session::open_questions};
 use machine::{Replay, events::Projection};
 use proto::{
+    decision::Decision,
     door::{AgentChoice, GiveAnswer, Submit},
     entry::Entry,
     event::Event,
-    id::{AgentName, JobId, Seq},
+    id::{AgentName, JobId, Seq, WorkerId},
     interaction::{QuestionKind, Verdict},
+    record::Record,
+    subject::Family,
     view::JobView,
 };
 
@@ -61,7 +64,7 @@ async fn perform(scenario: &Scenario) -> Played {
         described: chat.description(&view),
         events: events.iter().map(json).collect::<Vec<_>>().join("\n"),
         sent: installation.model.heard(),
-        log: entries.iter().map(line).collect::<Vec<_>>().join("\n"),
+        log: entries.iter().map(lines).collect::<Vec<_>>().join("\n"),
     }
 }
 
@@ -146,9 +149,23 @@ fn events(job: &JobId, entries: &[Entry]) -> Vec<Event> {
     events
 }
 
-fn line(entry: &Entry) -> String {
+/// Writes a record. Work without the queue appears as a command and a result, as it would with
+/// it: the speed of the machine decides which of the two happens.
+fn lines(entry: &Entry) -> String {
     let record = entry.record.as_ref().unwrap();
-    format!("{} {} {}", entry.family, record.kind, serde_json::to_value(record).unwrap()["body"])
+    let Some(done) = record.decision().and_then(Decision::into_done) else {
+        return line(&entry.family, record);
+    };
+    let (by, result) = (WorkerId::new("scenario").unwrap(), done.result());
+    let command = Decision::Done(Box::new(done)).into_command();
+    let sent = Record::of_decision(&command, "", &by).unwrap();
+    let answered = Record::of_fact(&result, "", &by).unwrap();
+    let family = Family::Do(command.kind(), command.pool());
+    [line(&family, &sent), line(&Family::In(result.source()), &answered)].join("\n")
+}
+
+fn line(family: &Family, record: &Record) -> String {
+    format!("{family} {} {}", record.kind, serde_json::to_value(record).unwrap()["body"])
 }
 
 /// Returns the texts that do not occur in this order.
