@@ -251,7 +251,7 @@ impl Parts<'_> {
             sweep_interval: Duration::from_millis(settings.sweep_interval_ms),
             probe_interval: Duration::from_millis(settings.probe_interval_ms),
             cached_jobs: settings.cache_jobs,
-            local: settings.local_work,
+            local_work: settings.local_work,
             agents: catalogue.names().cloned().collect(),
             ..SupervisorOptions::default()
         };

@@ -204,10 +204,10 @@ impl<R: Role> Offer for LocalPool<R> {
 pub(super) struct Paces(Arc<Mutex<HashMap<String, Duration>>>);
 
 impl Paces {
-    /// Records the time until the answer to a command. A failure does not count, because it may come
-    /// sooner than an answer.
+    /// Records the time until the answer to a command. A failure counts only if it took longer than
+    /// answers did, because it may come sooner.
     pub(super) fn answered(&self, decision: &Decision, fact: &Fact, took: Duration) {
-        if !fact.is_failure() {
+        if !fact.is_failure() || self.pace(decision).is_some_and(|pace| took > pace) {
             self.took(decision, took);
         }
     }
@@ -225,9 +225,12 @@ impl Paces {
     }
 
     fn is_quick(&self, decision: &Decision, limit: Duration) -> bool {
+        self.pace(decision).is_some_and(|pace| pace <= QUICK_MAX && pace * 2 <= limit)
+    }
+
+    fn pace(&self, decision: &Decision) -> Option<Duration> {
         let lately = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let pace = kind_of_work(decision).and_then(|kind| lately.get(&kind).copied());
-        pace.is_some_and(|pace| pace <= QUICK_MAX && pace * 2 <= limit)
+        kind_of_work(decision).and_then(|kind| lately.get(&kind).copied())
     }
 }
 

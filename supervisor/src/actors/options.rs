@@ -16,7 +16,7 @@ pub struct SupervisorOptions {
     /// Panics of one job after which it is quarantined until the next sweep or an operator's retry.
     pub panics_max: u32,
     /// `true` if the pools of this process may carry out quick commands without the queue.
-    pub local: bool,
+    pub local_work: bool,
     /// Agents that metrics count by name; all others are counted together.
     pub agents: Vec<AgentName>,
     /// First wait after a panic or a failed write. It doubles with each repeat: up to a minute for
@@ -31,7 +31,7 @@ impl Default for SupervisorOptions {
             probe_interval: Duration::from_secs(60),
             cached_jobs: 20_000,
             panics_max: 3,
-            local: true,
+            local_work: true,
             agents: Vec::new(),
             backoff: Duration::from_millis(500),
         }

@@ -254,7 +254,9 @@ async fn listen(args: SupervisorArgs, supervisor: ActorRef<SupervisorMsg>) {
             .filter(|member| supervises(member))
             .map(|m| m.worker.clone())
             .collect();
-        args.local.switch(args.options.local && reads_done(&args, &crew.borrow()));
+        let ours = (args.status.worker(), args.status.version());
+        let reads_done = args.crew.is_settled() && all_read_done(ours, &crew.borrow());
+        args.local.switch(args.options.local_work && reads_done);
         // This process may not have received its own presence yet.
         live.insert(args.status.worker().clone());
         if supervisor.cast(SupervisorMsg::Live(live)).is_err() {
@@ -282,14 +284,13 @@ pub(super) fn reason(error: &ActorProcessingErr) -> String {
     "it panicked; its message is logged at debug".to_owned()
 }
 
-/// Returns `true` if all live processes are known, and none is of another release, which might be
-/// unable to read what local work stores. A process that does not hear itself hears no other. Workers
-/// in other languages read no such record.
-fn reads_done(args: &SupervisorArgs, crew: &BTreeMap<WorkerId, Presence>) -> bool {
-    let ours = args.status.version();
-    args.crew.is_settled()
-        && crew.contains_key(args.status.worker())
-        && crew.values().all(|member| member.version == ours || is_foreign(member))
+/// Returns `true` if no live process is of another release than this one, which is named with its
+/// version. Another release might be unable to read what local work stores. A process that does not
+/// hear itself hears no other. Workers in other languages read no such record.
+pub(super) fn all_read_done(ours: (&WorkerId, &str), crew: &BTreeMap<WorkerId, Presence>) -> bool {
+    let (worker, version) = ours;
+    crew.contains_key(worker)
+        && crew.values().all(|member| member.version == version || is_foreign(member))
 }
 
 fn supervises(member: &Presence) -> bool {

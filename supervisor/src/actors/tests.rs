@@ -26,6 +26,7 @@ use proto::{
     tool::Effect,
 };
 use ractor::{Actor, ActorProcessingErr};
+use rstest::rstest;
 use runtime::{presence::Status, registry::Registry, worker::LocalPools};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -34,7 +35,7 @@ use super::{
     observe::{Census, Labels},
     options::SupervisorOptions,
     shard::{ShardActor, ShardArgs, ShardError, ShardMsg, WAITING_MAX},
-    supervisor::reason,
+    supervisor::{all_read_done, reason},
 };
 
 #[tokio::test(start_paused = true)]
@@ -165,4 +166,27 @@ fn why_a_shard_was_let_go_of_is_said_and_what_a_panic_said_is_not() {
     for known in [ActorProcessingErr::from(away()), ShardError::Broke(away()).into()] {
         assert!(reason(&known).contains("no leader"), "{known}");
     }
+}
+
+#[rstest]
+#[case::all_of_this_release(&[("w1", "supervisor", "2"), ("w2", "tools", "2")], true)]
+#[case::alone(&[("w1", "supervisor", "2")], true)]
+#[case::workers_in_another_language(&[("w1", "supervisor", "2"), ("w2", "worker", "0.1")], true)]
+#[case::an_older_release(&[("w1", "supervisor", "2"), ("w2", "gateway", "1")], false)]
+#[case::a_newer_release(&[("w1", "supervisor", "2"), ("w2", "supervisor", "3")], false)]
+#[case::does_not_hear_itself(&[("w2", "supervisor", "2")], false)]
+#[case::hears_nobody(&[], false)]
+fn local_work_waits_until_every_process_is_of_this_release(
+    #[case] live: &[(&str, &str, &str)],
+    #[case] expected: bool,
+) {
+    let clock = ManualClock::new(Timestamp::UNIX_EPOCH);
+    let crew = live.iter().map(|(worker, role, version)| {
+        let worker = WorkerId::new(*worker).unwrap();
+        let roles = vec![(*role).to_owned()];
+        let status = Status::new(worker.clone(), roles, version, &clock, CancellationToken::new());
+        (worker, status.presence())
+    });
+    let ours = WorkerId::new("w1").unwrap();
+    assert_eq!(all_read_done((&ours, "2"), &crew.collect()), expected);
 }

@@ -4,5 +4,6 @@ mod actors;
 pub(crate) mod company;
 mod counting;
 mod forging;
+mod local;
 mod logging;
 mod pulses;

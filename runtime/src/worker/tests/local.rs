@@ -1,6 +1,12 @@
 //! Work of a pool for the supervisor of its own process.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use broker::{
     Broker,
@@ -11,7 +17,7 @@ use proto::{
     fact::Fact,
     id::{Attempt, JobId, Seq, WorkerId},
     subject::Subjects,
-    tool::Effect,
+    tool::{Effect, Fault},
     trace::TraceContext,
 };
 use rstest::rstest;
@@ -32,26 +38,40 @@ struct Offered {
     paces: super::super::local::Paces,
     shutdown: CancellationToken,
     job: JobId,
+    /// `true` once the token of some work was canceled.
+    was_canceled: Arc<AtomicBool>,
 }
 
 fn offered() -> Offered {
     let broker: Broker = memory::start(Subjects::new("cb", 1).unwrap(), MemoryOptions::default());
     let (local, shutdown) = (LocalPools::default(), CancellationToken::new());
-    let role = FnRole(|task: Task<AnyCommand>| async move {
-        let Decision::Call(call) = &task.command.0 else { return None };
-        let ms = match call.tool.as_str() {
-            "panic" => panic!("the tool broke"),
-            "slow" => 1_000,
-            _ => 3,
-        };
-        tokio::time::sleep(Duration::from_millis(ms)).await;
-        Some(result(call))
+    let was_canceled = Arc::new(AtomicBool::new(false));
+    let notes = Arc::clone(&was_canceled);
+    let role = FnRole(move |task: Task<AnyCommand>| {
+        let notes = Arc::clone(&notes);
+        async move {
+            let Decision::Call(call) = &task.command.0 else { return None };
+            let ms = match call.tool.as_str() {
+                "panic" => panic!("the tool broke"),
+                "slow" => 1_000,
+                _ => 3,
+            };
+            let canceled = task.canceled.clone();
+            // Work may go on outside of its task, in a thread.
+            tokio::spawn(async move {
+                canceled.cancelled().await;
+                notes.store(true, Ordering::Relaxed);
+            });
+            tokio::time::sleep(Duration::from_millis(ms)).await;
+            Some(result(call))
+        }
     });
     let options = PoolOptions::new(DecisionKind::Call, pools::builtin(), SLOTS);
     let worker = WorkerId::new("w").unwrap();
     let args = PoolArgs::new(broker, worker, role, options, shutdown.clone()).offered_to(&local);
     local.switch(true);
-    Offered { local, paces: args.paces.clone(), shutdown, job: JobId::new("j").unwrap() }
+    let (paces, job) = (args.paces.clone(), JobId::new("j").unwrap());
+    Offered { local, paces, shutdown, job, was_canceled }
 }
 
 impl Offered {
@@ -114,6 +134,37 @@ async fn work_that_exceeds_its_limit_is_dropped_and_queued_until_it_is_quick_aga
     }
     assert_eq!(offered.run(&slow, LIMIT).await, None);
     assert_eq!(began.elapsed(), LIMIT * 2, "it began");
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_that_exceeds_its_limit_is_told_to_stop() {
+    let (offered, slow) = (offered(), call("slow", Effect::Pure));
+    offered.took(&slow, 3);
+    assert_eq!(offered.run(&slow, LIMIT).await, None);
+    tokio::task::yield_now().await;
+    assert!(offered.was_canceled.load(Ordering::Relaxed));
+}
+
+#[rstest]
+#[case::soon(1, true)]
+#[case::as_late_as_no_answer_may_be(200, false)]
+#[tokio::test(start_paused = true)]
+async fn a_failure_makes_a_kind_of_work_slower_and_never_quicker(
+    #[case] ms: u64,
+    #[case] stays_quick: bool,
+) {
+    let (offered, quick) = (offered(), call("quick", Effect::Pure));
+    let Decision::Call(work) = &quick else { unreachable!() };
+    let Fact::Called(mut failed) = result(work) else { unreachable!() };
+    failed.fault = Some(Fault::Timeout);
+    let failed = Fact::Called(failed);
+    offered.paces.answered(&quick, &failed, Duration::from_millis(1));
+    assert_eq!(offered.run(&quick, LIMIT).await, None, "no answer was measured");
+    offered.took(&quick, 15);
+    offered.paces.answered(&quick, &failed, Duration::from_millis(ms));
+    assert_eq!(offered.run(&quick, LIMIT).await.is_some(), stays_quick);
+    let little = Duration::from_millis(20);
+    assert_eq!(offered.run(&quick, little).await, None, "it takes 15 ms as before, or longer");
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,6 +9,7 @@ use broker::{
     bus::Bus,
     clock::SystemClock,
     kv::Bucket,
+    log::Log,
     memory::{Memory, MemoryOptions},
     testing::{
         jobs::{self, Jobs},
@@ -48,16 +49,26 @@ pub(crate) struct Process {
     pub(crate) shutdown: CancellationToken,
 }
 
-/// Returns the answer of a worker whose plans have these steps, and whose tool calls take `takes`.
-async fn answer(command: &Decision, steps: &'static str, takes: Duration) -> Option<Fact> {
+/// The answers of a worker.
+#[derive(Clone, Copy)]
+struct Answers {
+    /// The steps of every plan.
+    steps: &'static str,
+    /// The effect of the steps' tool.
+    effect: Effect,
+    /// Time that a tool call takes.
+    takes: Duration,
+}
+
+async fn answer(command: &Decision, answers: Answers) -> Option<Fact> {
     match command {
         Decision::Plan(work) => Some(Fact::Planned(Planned {
             work: work.work.clone(),
             attempt: work.attempt,
-            ..jobs::planned(self::steps(steps))
+            ..jobs::planned(steps(answers))
         })),
         Decision::Call(work) => {
-            tokio::time::sleep(takes).await;
+            tokio::time::sleep(answers.takes).await;
             Some(Fact::Called(Called {
                 attempt: work.attempt,
                 result: ToolResult::ok(json!(work.step)),
@@ -74,9 +85,9 @@ async fn answer(command: &Decision, steps: &'static str, takes: Duration) -> Opt
     }
 }
 
-fn steps(steps: &str) -> Vec<Step> {
-    let step = |step| jobs::step(step, "echo", json!({}), jobs::binding(Effect::Idempotent));
-    steps.split_whitespace().map(step).collect()
+fn steps(answers: Answers) -> Vec<Step> {
+    let step = |step| jobs::step(step, "echo", json!({}), jobs::binding(answers.effect));
+    answers.steps.split_whitespace().map(step).collect()
 }
 
 fn quick(options: MemoryOptions) -> MemoryOptions {
@@ -85,6 +96,49 @@ fn quick(options: MemoryOptions) -> MemoryOptions {
         facts_ack_wait: Duration::from_secs(1),
         ..options
     }
+}
+
+/// What a supervisor has besides its broker.
+struct Both {
+    registry: Registry,
+    local: LocalPools,
+    options: SupervisorOptions,
+}
+
+fn supervisor(name: &str, broker: Broker, both: Both, shutdown: &CancellationToken) -> Vec<Child> {
+    let worker = WorkerId::new(name).unwrap();
+    let clock = SystemClock::new();
+    let args = SupervisorArgs {
+        status: Status::new(worker, vec![ROLE.into()], "0", &clock, shutdown.clone()),
+        crew: Crew::open(&broker),
+        registry: both.registry,
+        local: both.local,
+        options: SupervisorOptions { backoff: Duration::from_millis(20), ..both.options },
+        shutdown: shutdown.clone(),
+        broker: broker.clone(),
+    };
+    let beacon = Child::actor("beacon", || Beacon, (broker, args.status.clone()));
+    vec![beacon, Child::actor("supervisor", || SupervisorActor, args)]
+}
+
+fn pools_of(
+    name: &str,
+    broker: &Broker,
+    answers: Answers,
+    local: &LocalPools,
+    shutdown: &CancellationToken,
+) -> Vec<Child> {
+    let pool = |kind, pool| {
+        let options = PoolOptions::new(kind, pool, 64);
+        let role =
+            FnRole(
+                move |task: Task<AnyCommand>| async move { answer(&task.command.0, answers).await },
+            );
+        let (broker, worker) = (broker.clone(), WorkerId::new(name).unwrap());
+        let pool = PoolArgs::new(broker, worker, role, options, shutdown.clone());
+        pool.offered_to(local).into_child(format!("{kind:?}")).0
+    };
+    vec![pool(DecisionKind::Plan, pools::models()), pool(DecisionKind::Call, pools::builtin())]
 }
 
 impl Company {
@@ -120,6 +174,26 @@ impl Company {
         self.run_supervisor(name, broker, registry, options).await
     }
 
+    /// Starts a process that is supervisor and worker, on a log of its own. Its tool is pure.
+    pub(crate) async fn hire_both(
+        &mut self,
+        name: &str,
+        steps: &'static str,
+        takes: Duration,
+        log: impl FnOnce(Arc<dyn Log>) -> Arc<dyn Log>,
+    ) -> usize {
+        let mut broker = self.memory.connect(WorkerId::new(name).unwrap());
+        broker.log = log(broker.log);
+        self.announce("echo", |tool| tool["effect"] = json!("pure")).await;
+        let registry = Registry::open(&broker).await.unwrap();
+        let (local, shutdown) = (LocalPools::default(), CancellationToken::new());
+        let answers = Answers { steps, effect: Effect::Pure, takes };
+        let mut children = pools_of(name, &broker, answers, &local, &shutdown);
+        let both = Both { registry, local, options: SupervisorOptions::default() };
+        children.extend(supervisor(name, broker, both, &shutdown));
+        self.run(children, shutdown).await
+    }
+
     /// Starts a supervisor with a registry of its own, which may be outdated.
     pub(crate) async fn hire_supervisor_that_knows(
         &mut self,
@@ -138,26 +212,9 @@ impl Company {
         registry: Registry,
         options: SupervisorOptions,
     ) -> usize {
-        let worker = WorkerId::new(name).unwrap();
         let shutdown = CancellationToken::new();
-        let args = SupervisorArgs {
-            status: Status::new(
-                worker,
-                vec![ROLE.into()],
-                "0",
-                &SystemClock::new(),
-                shutdown.clone(),
-            ),
-            crew: Crew::open(&broker),
-            registry,
-            local: LocalPools::default(),
-            options: SupervisorOptions { backoff: Duration::from_millis(20), ..options },
-            shutdown: shutdown.clone(),
-            broker: broker.clone(),
-        };
-        let beacon = Child::actor("beacon", || Beacon, (broker, args.status.clone()));
-        let child = Child::actor("supervisor", || SupervisorActor, args);
-        self.run(vec![beacon, child], shutdown).await
+        let both = Both { registry, local: LocalPools::default(), options };
+        self.run(supervisor(name, broker, both, &shutdown), shutdown).await
     }
 
     /// Stores a tool in the registry.
@@ -182,22 +239,10 @@ impl Company {
         steps: &'static str,
         takes: Duration,
     ) -> usize {
-        let worker = WorkerId::new(name).unwrap();
-        let broker = self.memory.connect(worker.clone());
+        let broker = self.memory.connect(WorkerId::new(name).unwrap());
         let shutdown = CancellationToken::new();
-        let pool = |kind, pool| {
-            let options = PoolOptions::new(kind, pool, 64);
-            let role = FnRole(move |task: Task<AnyCommand>| async move {
-                answer(&task.command.0, steps, takes).await
-            });
-            let (broker, worker) = (broker.clone(), worker.clone());
-            let pool = PoolArgs::new(broker, worker, role, options, shutdown.clone());
-            pool.into_child(format!("{kind:?}")).0
-        };
-        let children = vec![
-            pool(DecisionKind::Plan, pools::models()),
-            pool(DecisionKind::Call, pools::builtin()),
-        ];
+        let answers = Answers { steps, effect: Effect::Idempotent, takes };
+        let children = pools_of(name, &broker, answers, &LocalPools::default(), &shutdown);
         self.run(children, shutdown).await
     }
 
