@@ -1,5 +1,6 @@
-//! A broker, supervisors and workers, each a process of its own. This process submits the jobs. The
-//! processes are those of users: `callboard serve` with its defaults.
+//! A broker and the processes of an installation: supervisors and workers apart, or processes with all
+//! roles. This process submits the jobs. The processes are those of users: `callboard serve` with its
+//! defaults.
 
 use std::{
     collections::BTreeSet,
@@ -33,6 +34,31 @@ pub(crate) const SHARDS: u16 = 8;
 /// Timeout of the start of all processes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The distribution of the roles over processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Roles {
+    /// Supervisors and workers are processes of their own. All work goes through the queue.
+    Apart,
+    /// Each process has all roles, and carries out quick work without the queue.
+    Together,
+}
+
+impl Roles {
+    /// Returns the words for tables.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Apart => "roles apart",
+            Self::Together => "all roles",
+        }
+    }
+}
+
+/// Roles of a supervisor process, which is the front door and the inbox as well.
+const SUPERVISOR: &str = "supervisor,interaction,door";
+/// Roles of a worker process.
+const WORKER: &str = "planner,executor,tools";
+
 /// The system under measurement.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Setup {
@@ -41,7 +67,9 @@ pub(crate) struct Setup {
     pub(crate) program: Option<PathBuf>,
     /// The durability of the broker's writes.
     pub(crate) keeping: Keeping,
-    /// The number of supervisor processes, and of worker processes.
+    /// The distribution of the roles.
+    pub(crate) roles: Roles,
+    /// The number of supervisor processes, and of worker processes; or of processes with all roles.
     pub(crate) processes: usize,
     /// The plan of every job.
     #[serde(skip)]
@@ -50,8 +78,23 @@ pub(crate) struct Setup {
     pub(crate) settings: Vec<(String, String)>,
 }
 
+impl Setup {
+    /// Creates a setup of one supervisor and one worker with their defaults.
+    pub(crate) fn new(program: Option<PathBuf>, keeping: Keeping, workload: Workload) -> Self {
+        let (roles, processes, settings) = (Roles::Apart, 1, Vec::new());
+        Self { program, keeping, roles, processes, workload, settings }
+    }
+
+    /// Returns the setup without the broker's version, for tables.
+    pub(crate) fn name(&self) -> String {
+        format!("{}, {}", self.keeping.as_str(), self.roles.as_str())
+    }
+}
+
 /// The processes of a measurement.
 pub(crate) struct Company {
+    /// The distribution of the roles.
+    pub(crate) roles: Roles,
     /// This process's own connection.
     pub(crate) broker: Broker,
     /// The client of the front door.
@@ -60,6 +103,8 @@ pub(crate) struct Company {
     pub(crate) ends: Ends,
     supervisors: Vec<Child>,
     workers: Vec<Child>,
+    /// The processes with all roles.
+    whole: Vec<Child>,
     gateway: Option<Child>,
     /// The last field to drop: the servers end after all processes that are connected to them.
     pub(crate) servers: Servers,
@@ -84,39 +129,55 @@ impl Company {
         std::fs::write(dir.path().join("script.yaml"), workload::script(setup.workload))?;
         let client = Client::new(&broker);
         let mut company = Self {
+            roles: setup.roles,
             broker,
             client,
             ends,
             supervisors: Vec::new(),
             workers: Vec::new(),
+            whole: Vec::new(),
             gateway: None,
             servers,
             dir,
         };
-        company.spawn(setup)?;
+        for _ in 0..setup.processes {
+            company.spawn(setup)?;
+        }
         company.wait_until_up(setup).await?;
         Ok(company)
     }
 
+    /// Starts a supervisor and a worker, or a process that is both.
     fn spawn(&mut self, setup: &Setup) -> Result<(), Failed> {
-        let (dir, urls) = (self.dir.path().to_owned(), self.servers.urls().join(","));
-        for n in 1..=setup.processes {
-            let name = format!("supervisor{n}");
-            let roles = "supervisor,interaction,door";
-            self.supervisors.push(command(&dir, &name, roles, &urls, setup)?.spawn()?);
-            let name = format!("worker{n}");
-            let roles = "planner,executor,tools";
-            self.workers.push(command(&dir, &name, roles, &urls, setup)?.spawn()?);
+        match setup.roles {
+            Roles::Apart => {
+                self.hire_supervisor(setup)?;
+                let name = format!("worker{}", self.workers.len() + 1);
+                self.workers.push(self.command(&name, WORKER, setup)?.spawn()?);
+            }
+            Roles::Together => {
+                let name = format!("process{}", self.whole.len() + 1);
+                let roles = format!("{SUPERVISOR},{WORKER}");
+                self.whole.push(self.command(&name, &roles, setup)?.spawn()?);
+            }
         }
         Ok(())
     }
 
+    /// Starts one process more of each kind, and waits until `setup` is complete, which counts them.
+    pub(crate) async fn grow(&mut self, setup: &Setup) -> Result<(), Failed> {
+        self.spawn(setup)?;
+        self.wait_until_up(setup).await
+    }
+
+    fn command(&self, name: &str, roles: &str, setup: &Setup) -> Result<Command, Failed> {
+        command(self.dir.path(), name, roles, &self.servers.urls().join(","), setup)
+    }
+
     /// Starts another supervisor, and returns its index.
     pub(crate) fn hire_supervisor(&mut self, setup: &Setup) -> Result<usize, Failed> {
-        let (dir, urls) = (self.dir.path(), self.servers.urls().join(","));
         let name = format!("supervisor{}", self.supervisors.len() + 1);
-        let process = command(dir, &name, "supervisor,interaction,door", &urls, setup)?.spawn()?;
-        self.supervisors.push(process);
+        self.supervisors.push(self.command(&name, SUPERVISOR, setup)?.spawn()?);
         Ok(self.supervisors.len() - 1)
     }
 
@@ -137,8 +198,7 @@ impl Company {
     pub(crate) async fn hire_gateway(&mut self, setup: &Setup) -> Result<SocketAddr, Failed> {
         // The port is free until another process happens to take it, which the wait then reports.
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-        let urls = self.servers.urls().join(",");
-        let mut command = command(self.dir.path(), "gateway", "gateway", &urls, setup)?;
+        let mut command = self.command("gateway", "gateway", setup)?;
         command
             .env("CALLBOARD__GATEWAY__LISTEN", address.to_string())
             .env("CALLBOARD__GATEWAY__READS_PER_SECOND", "100000")
@@ -167,7 +227,8 @@ impl Company {
         loop {
             let missing = self.missing(setup).await;
             let Some(missing) = missing else { return Ok(()) };
-            for child in self.supervisors.iter_mut().chain(&mut self.workers) {
+            let children = self.supervisors.iter_mut().chain(&mut self.workers);
+            for child in children.chain(&mut self.whole) {
                 if let Some(status) = child.try_wait()? {
                     return Err(format!("a process ended: {status}\n{}", self.logged()).into());
                 }
@@ -187,18 +248,26 @@ impl Company {
         if held.len() < usize::from(SHARDS) || holders < setup.processes {
             return Some(format!("{} shards with {holders} supervisors", held.len()));
         }
+        if setup.roles == Roles::Together {
+            return self.no_tools().await;
+        }
         let workers = crew.workers.iter().filter(|w| w.shards.is_empty()).count();
         if workers < setup.processes {
             return Some(format!("{workers} workers"));
         }
+        self.no_tools().await
+    }
+
+    async fn no_tools(&self) -> Option<String> {
         let tools = self.client.tools().await.is_ok_and(|tools| !tools.tools.is_empty());
         (!tools).then(|| "no tools".to_owned())
     }
 
     /// Returns the last warnings and errors of the processes; empty when there are none.
     pub(crate) fn logged(&self) -> String {
-        let processes = 1..=self.supervisors.len().max(self.workers.len());
-        let names = processes.flat_map(|n| [format!("supervisor{n}"), format!("worker{n}")]);
+        let most = [&self.supervisors, &self.workers, &self.whole].map(Vec::len).into_iter().max();
+        let names = (1..=most.unwrap_or_default())
+            .flat_map(|n| ["supervisor", "worker", "process"].map(|name| format!("{name}{n}")));
         names
             .chain(["gateway".to_owned()])
             .filter_map(|name| {
@@ -216,20 +285,22 @@ impl Company {
             .collect()
     }
 
-    /// Returns the process ids by part.
+    /// Returns the process ids by part. A part without a process is absent.
     pub(crate) fn pids(&self) -> Pids {
         let ids = |children: &[Child]| children.iter().map(Child::id).collect();
-        Pids::from([
+        let pids = [
             (Part::Broker, self.servers.pids()),
             (Part::Supervisor, ids(&self.supervisors)),
             (Part::Worker, ids(&self.workers)),
+            (Part::AllRoles, ids(&self.whole)),
             (Part::Submitter, vec![std::process::id()]),
-        ])
+        ];
+        pids.into_iter().filter(|(_, pids)| !pids.is_empty()).collect()
     }
 
     /// Ends all processes except the broker, which is idle afterwards.
     pub(crate) fn end_processes(&mut self) {
-        let workers = self.workers.drain(..).chain(self.gateway.take());
+        let workers = self.workers.drain(..).chain(self.whole.drain(..)).chain(self.gateway.take());
         for mut process in self.supervisors.drain(..).chain(workers) {
             // The process may have ended by itself.
             let _ = process.kill();

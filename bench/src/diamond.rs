@@ -1,20 +1,28 @@
 //! Scenarios A and B: diamonds with many jobs in flight, and one at a time.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use serde::Serialize;
 
 use crate::{
     Failed,
-    company::{Company, Setup},
+    broker::Keeping,
+    company::{Company, Roles, Setup},
     figures::{Spread, ms, ms_each, per_second, percentile},
     load::{Done, Submitter, Window, closed_loop},
+    logs::Logs,
     options::Options,
     usage::{self, Part, Pids},
+    workload::Workload,
 };
 
 /// The number of jobs that run before a measurement, one at a time.
 pub(crate) const WARM: usize = 50;
+/// Timeout of the warm-up.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The figures of scenario A.
 #[derive(Debug, Clone, Serialize)]
@@ -33,6 +41,8 @@ pub(crate) struct Throughput {
     pub(crate) in_flight: usize,
     /// The number of measured jobs.
     pub(crate) n: u64,
+    /// Records of the last jobs.
+    pub(crate) logs: Logs,
 }
 
 /// The figures of scenario B.
@@ -52,10 +62,30 @@ pub(crate) struct Latency {
     pub(crate) n: usize,
 }
 
-/// Runs some jobs, so that caches, consumers and connections exist.
-pub(crate) async fn warm_up(submitter: &Submitter) -> Result<(), Failed> {
-    submitter.alone(WARM).await?;
-    Ok(())
+/// Warms up with [`WARM`] jobs.
+pub(crate) async fn warm_up(company: &Company, submitter: &Submitter) -> Result<(), Failed> {
+    warm(company, submitter, WARM).await
+}
+
+/// Runs some jobs, so that caches, consumers and connections exist. Processes with all roles also
+/// begin to carry out work without the queue, once they know all live processes.
+pub(crate) async fn warm(
+    company: &Company,
+    submitter: &Submitter,
+    jobs: usize,
+) -> Result<(), Failed> {
+    let began = Instant::now();
+    loop {
+        let mut done = submitter.alone(jobs).await?;
+        let last = done.pop().map(|done| done.job);
+        let logs = Logs::read(&company.broker, last.as_slice()).await?;
+        if company.roles == Roles::Apart || logs.joined > 0.0 {
+            return Ok(());
+        }
+        if began.elapsed() > PATIENCE {
+            return Err("no process with all roles works without the queue".into());
+        }
+    }
 }
 
 /// Measures scenario A. Also returns the last window, whose jobs are analysed by stage.
@@ -75,8 +105,9 @@ pub(crate) async fn throughput_of(
     let pids = company.pids();
     let (warm_up, windows) = (options.warm_up(), options.windows());
     let mut windows = closed_loop(submitter, &pids, options.in_flight, warm_up, &windows).await?;
-    let figures = of_windows(&windows, &pids, options.in_flight);
+    let mut figures = of_windows(&windows, &pids, options.in_flight);
     let last = windows.pop().ok_or("no round was measured: --rounds must be at least 1")?;
+    figures.logs = Logs::read(&company.broker, &last.last).await?;
     Ok((figures, last))
 }
 
@@ -89,9 +120,10 @@ fn of_windows(windows: &[Window], pids: &Pids, in_flight: usize) -> Throughput {
         w.cpu.iter().filter(|(part, _)| **part != Part::Submitter).map(|(_, used)| *used).sum()
     };
     let mib = |pids: &Vec<u32>| usage::memory_kib(pids) / 1024;
+    let parts = pids.keys().copied();
     Throughput {
         jobs_per_s: Spread::of(windows.iter().map(|w| per_second(w.jobs, w.time))),
-        cpu_ms_per_job: Part::ALL.iter().map(|part| (*part, each(*part))).collect(),
+        cpu_ms_per_job: parts.map(|part| (part, each(part))).collect(),
         cpu_ms: Spread::of(windows.iter().map(|w| ms_each(ours(w), w.jobs))),
         memory_mib: pids.iter().map(|(part, pids)| (*part, mib(pids))).collect(),
         other_cores: Spread::of(
@@ -99,6 +131,7 @@ fn of_windows(windows: &[Window], pids: &Pids, in_flight: usize) -> Throughput {
         ),
         in_flight,
         n: windows.iter().map(|w| w.jobs).sum(),
+        logs: Logs::default(),
     }
 }
 
@@ -119,7 +152,7 @@ pub(crate) async fn latency_of(
     let pids = company.pids();
     let (mut rounds, mut all) = (Vec::new(), Vec::new());
     for _ in 0..options.rounds {
-        let (before, began) = (usage::Cpu::read(&pids), std::time::Instant::now());
+        let (before, began) = (usage::Cpu::read(&pids), Instant::now());
         let done = submitter.alone(options.alone).await?;
         let (mut cpu, others) = usage::Cpu::read(&pids).since(&before);
         cpu.remove(&Part::Submitter);
@@ -142,12 +175,7 @@ pub(crate) async fn latency_of(
     Ok((latency, all))
 }
 
-/// Returns the setup of A and B: all processes with their defaults.
-pub(crate) fn setup(
-    program: Option<std::path::PathBuf>,
-    keeping: crate::broker::Keeping,
-    processes: usize,
-) -> Setup {
-    let workload = crate::workload::Workload::Diamond;
-    Setup { program, keeping, processes, workload, settings: Vec::new() }
+/// Returns the setup of a scenario with diamonds: one supervisor and one worker with their defaults.
+pub(crate) fn setup(program: Option<std::path::PathBuf>, keeping: Keeping) -> Setup {
+    Setup::new(program, keeping, Workload::Diamond)
 }

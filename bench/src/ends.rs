@@ -70,6 +70,16 @@ impl Expected {
         }
     }
 
+    /// Waits for the job's end, whatever its results.
+    pub(crate) async fn ended(self) -> Result<(), Failed> {
+        match self.heard().await? {
+            JobReply::Completed(_) | JobReply::Wrong(_) => Ok(()),
+            other @ (JobReply::Asks(_) | JobReply::Waits) => {
+                Err(format!("{other:?} before the end").into())
+            }
+        }
+    }
+
     /// Waits until the workflow waits for an event.
     pub(crate) async fn waits(self) -> Result<(), Failed> {
         match self.heard().await? {

@@ -72,7 +72,7 @@ impl Times {
 
 /// Returns the setup of F: three servers with three replicas, one supervisor and one worker.
 pub(crate) fn setup(program: Option<PathBuf>) -> Setup {
-    diamond::setup(program, Keeping::R3, 1)
+    diamond::setup(program, Keeping::R3)
 }
 
 /// Kills leaders, and has a supervisor join and leave, `options.kills` times each.

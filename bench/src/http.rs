@@ -97,7 +97,7 @@ pub(crate) async fn measure(
     let gateway = company.hire_gateway(setup).await?;
     let company = &*company;
     let submitter = Submitter::new(company)?;
-    diamond::warm_up(&submitter).await?;
+    diamond::warm_up(company, &submitter).await?;
     say("h: throughput without readers");
     let (before, _) = diamond::throughput(company, options).await?;
 

@@ -8,7 +8,8 @@ use serde::Serialize;
 use crate::{
     Failed,
     broker::Keeping,
-    company::{Company, Setup},
+    company::{Company, Roles, Setup},
+    diamond,
     figures::{Spread, ms, ms_each, percentile},
     load::Submitter,
     options::Options,
@@ -19,6 +20,8 @@ use crate::{
 /// The figures of plans of one size and shape.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Large {
+    /// The distribution of the roles.
+    pub(crate) roles: Roles,
     /// The shape of the plans.
     pub(crate) shape: Shape,
     /// The number of steps of each plan.
@@ -35,13 +38,7 @@ pub(crate) struct Large {
 
 /// Returns the setup of G, with the defaults of a user.
 pub(crate) fn setup(program: Option<PathBuf>, shape: Shape, steps: usize) -> Setup {
-    Setup {
-        program,
-        keeping: Keeping::Default,
-        processes: 1,
-        workload: Workload::Large(shape, steps),
-        settings: Vec::new(),
-    }
+    Setup::new(program, Keeping::Default, Workload::Large(shape, steps))
 }
 
 /// Runs jobs one after the other, in several rounds after a job that is not measured.
@@ -52,7 +49,7 @@ pub(crate) async fn measure(
     steps: usize,
 ) -> Result<Large, Failed> {
     let submitter = Submitter::new(company)?;
-    submitter.alone(1).await?;
+    diamond::warm(company, &submitter, 1).await?;
     let (mut cpu, mut all, mut job_ms) =
         (BTreeMap::<Part, Vec<f64>>::new(), Vec::new(), Vec::new());
     let measured = u64::try_from(steps * options.large)?;
@@ -69,6 +66,7 @@ pub(crate) async fn measure(
         }
     }
     Ok(Large {
+        roles: company.roles,
         shape,
         steps,
         job_ms: Spread::of(job_ms),

@@ -8,6 +8,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints its figures")]
 
 mod broker;
+mod busy;
 mod company;
 mod diamond;
 mod ends;
@@ -18,6 +19,7 @@ mod http;
 mod large;
 mod listing;
 mod load;
+mod logs;
 mod machine;
 mod options;
 mod parked;

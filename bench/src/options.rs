@@ -4,7 +4,11 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Parser, ValueEnum};
 
-use crate::broker::Keeping;
+use crate::{
+    broker::Keeping,
+    company::{Roles, Setup},
+    workload::Workload,
+};
 
 /// The default arguments: every peer with a flush of every write, and with the flushing of NATS's
 /// default.
@@ -24,6 +28,9 @@ pub(crate) struct Options {
     /// Durability of writes in NATS, for a, b and the graph of n.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "default,always,r3")]
     pub(crate) keeping: Vec<Keeping>,
+    /// Distribution of the roles, for a, b, c, d, g and the graph of n.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "apart,together")]
+    pub(crate) roles: Vec<Roles>,
     /// Rounds of each figure.
     #[arg(long, default_value_t = 3)]
     pub(crate) rounds: usize,
@@ -36,7 +43,7 @@ pub(crate) struct Options {
     /// Jobs in flight in a, e and n.
     #[arg(long, default_value_t = 200)]
     pub(crate) in_flight: usize,
-    /// Jobs of each round of b and n, one at a time.
+    /// Jobs of each round of b, n and s, one at a time.
     #[arg(long, default_value_t = 200)]
     pub(crate) alone: usize,
     /// Jobs of c.
@@ -131,6 +138,8 @@ pub(crate) enum Scenario {
     E,
     /// Time until jobs continue after a leader of three nats-servers was killed.
     F,
+    /// Latency while one of two processes with all roles is full of slow work.
+    S,
     /// Throughput with telemetry and without.
     T,
     /// Large plans: the cost of a step by the size and shape of the plan.
@@ -166,6 +175,7 @@ impl Options {
                 | Scenario::H
                 | Scenario::T
                 | Scenario::L
+                | Scenario::S
                 | Scenario::Raw
                 | Scenario::Peers => false,
             };
@@ -179,6 +189,19 @@ impl Options {
             return vec![None];
         }
         self.servers.iter().cloned().map(Some).collect()
+    }
+
+    /// Returns the setups of a workload on one broker, with every distribution of the roles.
+    pub(crate) fn setups_on(&self, of: &Setup) -> Vec<Setup> {
+        let setup = |roles: &Roles| Setup { roles: *roles, ..of.clone() };
+        self.roles.iter().map(setup).collect()
+    }
+
+    /// Returns the setups of a workload: every durability with every distribution of the roles.
+    pub(crate) fn setups(&self, program: Option<&PathBuf>, workload: Workload) -> Vec<Setup> {
+        let on =
+            |keeping: &Keeping| self.setups_on(&Setup::new(program.cloned(), *keeping, workload));
+        self.keeping.iter().flat_map(on).collect()
     }
 
     /// Returns the lengths of the rounds under load.

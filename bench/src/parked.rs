@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use crate::{
     Failed,
-    company::Company,
+    company::{Company, Roles},
     figures::{Spread, ms, per_second, percentile},
     load::Submitter,
     options::Options,
@@ -34,6 +34,8 @@ pub(crate) const PARKING: usize = 200;
 pub(crate) struct Parked {
     /// The broker's version.
     pub(crate) server: String,
+    /// The distribution of the roles.
+    pub(crate) roles: Roles,
     /// The number of parked jobs.
     pub(crate) n: usize,
     /// Jobs that were parked per second.
@@ -127,6 +129,7 @@ pub(crate) async fn measured<W>(
     };
     Ok(Parked {
         server: company.servers.version().to_string(),
+        roles: company.roles,
         n,
         parked_per_s: per_second(n as u64, took),
         memory_kib: after.keys().map(|part| (*part, three(part))).collect(),
@@ -228,19 +231,20 @@ async fn resume(
     Ok((resumed, done))
 }
 
-/// Returns the time at which the first tool call after the answer was stored.
+/// Returns the time at which the first tool call after the answer was stored, with its result if it
+/// was carried out without the queue.
 async fn next_command(company: &Company, job: &JobId) -> Result<SystemTime, Failed> {
     let entries = company.broker.log.read(job, Seq(0)).await?;
     let mut answered = false;
     for entry in &entries {
         match entry.record.as_ref().ok().and_then(|record| record.known().ok()) {
             Some(Known::Fact(fact)) => answered |= matches!(*fact, Fact::Answered(_)),
-            Some(Known::Decision(decision))
-                if answered && matches!(*decision, Decision::Call(_)) =>
-            {
-                return Ok(entry.time.into());
+            Some(Known::Decision(decision)) => {
+                if answered && matches!(decision.into_command(), Decision::Call(_)) {
+                    return Ok(entry.time.into());
+                }
             }
-            Some(Known::Decision(_)) | None => {}
+            None => {}
         }
     }
     Err(format!("job {job} has no command after its answer").into())

@@ -13,9 +13,12 @@ use tokio::{
 use crate::{
     Failed,
     broker::Keeping,
+    company::Roles,
     figures::number,
+    graphs::Measured,
     report::{Diamonds, Report},
     say,
+    sleeping::Sleeping,
     table::Table,
 };
 
@@ -84,11 +87,12 @@ pub(crate) async fn measure(program: &Path, arguments: &str) -> Result<Vec<Peer>
 
 /// Returns our figure for the same scenario and durability, and its ratio to the peer's; above 1
 /// ours is better.
-fn ours(peer: &Peer, report: &Report) -> Option<(f64, f64)> {
+fn ours(peer: &Peer, report: &Report, roles: Roles) -> Option<(f64, f64)> {
     let keeping = if peer.fsync == "on" { Keeping::Always } else { Keeping::Default };
-    let is_like = |d: &&Diamonds| d.setup.keeping == keeping && d.setup.processes == 1;
+    let is_like = |d: &&Diamonds| d.setup.keeping == keeping && d.setup.roles == roles;
     let diamonds = || report.diamonds.iter().find(is_like);
-    let graph = || report.graphs.as_ref()?.graphs.iter().find(|graph| graph.keeping == keeping);
+    let is_like = |graph: &&Measured| graph.keeping == keeping && graph.roles == roles;
+    let graph = || report.graphs.as_ref()?.graphs.iter().find(is_like);
     match peer.scenario.as_str() {
         "A" => {
             let ours = diamonds()?.throughput.as_ref()?.jobs_per_s.median;
@@ -99,11 +103,12 @@ fn ours(peer: &Peer, report: &Report) -> Option<(f64, f64)> {
             Some((ours, peer.p50_ms? / ours))
         }
         "C" if keeping == Keeping::Default => {
-            let ours = report.parked.as_ref()?.done_ms.p50.median;
+            let ours =
+                report.parked.iter().find(|parked| parked.roles == roles)?.done_ms.p50.median;
             Some((ours, peer.p50_ms? / ours))
         }
         "D" if keeping == Keeping::Default => {
-            let same = |s: &&crate::sleeping::Sleeping| s.n as u64 == peer.n;
+            let same = |s: &&Sleeping| s.n as u64 == peer.n && s.roles == roles;
             let ours = report.sleeping.iter().find(same)?.makespan_s.median;
             Some((ours, peer.makespan_s? / ours))
         }
@@ -127,7 +132,9 @@ pub(crate) fn table(report: &Report) -> Table {
         "",
         "durability",
         "theirs",
-        "ours",
+        "ours, apart",
+        "ours is",
+        "ours, all roles",
         "ours is",
         "CPU ms/job",
         "MB",
@@ -142,23 +149,24 @@ pub(crate) fn table(report: &Report) -> Table {
             (None, None, Some(p50)) => (p50, "ms"),
             (None, None, None) => continue,
         };
-        let (ours, ratio) = ours(peer, report).map_or(("-".into(), "-".into()), |(ours, ratio)| {
-            (number(ours), format!("{ratio:.2} ×"))
+        let ours = [Roles::Apart, Roles::Together].map(|roles| {
+            let found = ours(peer, report, roles);
+            found.map_or(["-".to_owned(), "-".to_owned()], |(ours, ratio)| {
+                [number(ours), format!("{ratio:.2} ×")]
+            })
         });
         let p99 = peer.p99_ms.map_or(String::new(), |p99| format!(" / {}", number(p99)));
-        table.rows.push(vec![
+        let mut row = vec![
             peer.peer.clone(),
             peer.version.clone(),
             peer.scenario.clone(),
             format!("{} (fsync {})", peer.durability, peer.fsync),
             format!("{}{p99} {unit}", number(value)),
-            ours,
-            ratio,
-            number(peer.cpu_ms_per_job),
-            number(peer.memory_mb),
-            number(peer.other_cores),
-            peer.n.to_string(),
-        ]);
+        ];
+        row.extend(ours.into_iter().flatten());
+        row.extend([peer.cpu_ms_per_job, peer.memory_mb, peer.other_cores].map(number));
+        row.push(peer.n.to_string());
+        table.rows.push(row);
     }
     table.notes.push(
         "A: jobs/s; B: p50 / p99 ms; C: p50 / p99 ms from an answer to the end of its job; D: seconds; \

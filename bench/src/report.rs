@@ -5,6 +5,7 @@ use std::{io, path::Path};
 use serde::Serialize;
 
 use crate::{
+    busy::Busy,
     company::Setup,
     diamond::{Latency, Throughput},
     failover::Failover,
@@ -34,7 +35,7 @@ pub(crate) struct Report {
     /// Scenarios A and B.
     pub(crate) diamonds: Vec<Diamonds>,
     /// Scenario C.
-    pub(crate) parked: Option<Parked>,
+    pub(crate) parked: Vec<Parked>,
     /// Scenario D.
     pub(crate) sleeping: Vec<Sleeping>,
     /// Scenario E.
@@ -49,6 +50,8 @@ pub(crate) struct Report {
     pub(crate) listing: Option<Listing>,
     /// Scenario N.
     pub(crate) graphs: Option<Graphs>,
+    /// Scenario S.
+    pub(crate) busy: Option<Busy>,
     /// Scenario T.
     pub(crate) watched: Vec<TelemetryFigures>,
     /// Scenario W.
@@ -86,7 +89,7 @@ impl Diamonds {
 
     /// Returns the name for the first column of a table.
     fn name(&self) -> String {
-        format!("{}, {}", self.server, self.setup.keeping.as_str())
+        format!("{}, {}", self.server, self.setup.name())
     }
 }
 
@@ -96,7 +99,7 @@ impl Report {
         Self {
             machine: Machine::look().await,
             diamonds: Vec::new(),
-            parked: None,
+            parked: Vec::new(),
             sleeping: Vec::new(),
             scale: Vec::new(),
             failover: None,
@@ -104,6 +107,7 @@ impl Report {
             http: None,
             listing: None,
             graphs: None,
+            busy: None,
             watched: Vec::new(),
             watching: None,
             peers: Vec::new(),
@@ -128,37 +132,44 @@ impl Report {
 
 /// Builds the table of scenario A: rates, CPU and memory.
 pub(crate) fn throughput(title: &str, rows: &[(String, &Throughput, Option<&Raw>)]) -> Table {
-    let mut columns = vec!["setup", "jobs/s", "of raw/12", "of delivered/12", "CPU ms/job"];
+    let mut columns =
+        vec!["setup", "jobs/s", "records", "delivered", "of raw", "of delivered", "CPU ms/job"];
     columns.extend(Part::ALL.iter().map(|part| part.as_str()));
-    columns.extend(["MiB (nats/sup/work)", "others", "n"]);
+    columns.extend(["MiB of each", "others", "n"]);
     let mut table = Table::new(title, &columns);
     for (name, figures, raw) in rows {
-        let share = |rate: fn(&Raw) -> f64| {
-            let limit = raw.map(|raw| rate(raw) / f64::from(workload::RECORDS));
-            let share = |limit| format!("{:.0} %", 100.0 * figures.jobs_per_s.median / limit);
-            limit.map_or("-".to_owned(), share)
+        let share = |messages: f64, limit: fn(&Raw) -> f64| {
+            let share = |raw| {
+                let rate = figures.jobs_per_s.median * messages;
+                format!("{:.0} %", 100.0 * rate / limit(raw))
+            };
+            raw.map_or("-".to_owned(), share)
         };
+        let logs = &figures.logs;
         let mut row = vec![
             name.clone(),
             figures.jobs_per_s.to_string(),
-            share(|raw| raw.publishes_per_s.median),
-            share(|raw| raw.handed_out_per_s.median),
+            number(logs.records),
+            number(logs.delivered),
+            share(logs.records, |raw| raw.publishes_per_s.median),
+            share(logs.delivered, |raw| raw.handed_out_per_s.median),
             figures.cpu_ms.to_string(),
         ];
         row.extend(Part::ALL.iter().map(|part| {
             figures.cpu_ms_per_job.get(part).map_or(String::new(), |s| number(s.median))
         }));
-        let mib = |part| figures.memory_mib.get(&part).copied().unwrap_or_default();
-        let (broker, ours) = (mib(Part::Broker), (mib(Part::Supervisor), mib(Part::Worker)));
-        row.push(format!("{broker}/{}/{}", ours.0, ours.1));
+        let ours = figures.memory_mib.iter().filter(|(part, _)| **part != Part::Submitter);
+        let mib: Vec<_> = ours.map(|(_, mib)| mib.to_string()).collect();
+        row.push(mib.join("/"));
         row.push(number(figures.other_cores.median));
         row.push(figures.n.to_string());
         table.rows.push(row);
     }
     if let Some((_, figures, _)) = rows.first() {
         table.notes.push(format!(
-            "{} in flight; median [range] of {} rounds; CPU is that of broker, supervisor and worker \
-             (with the scripted model in it); the submitter shares the cores and is shown beside it",
+            "{} in flight; median [range] of {} rounds; CPU is that of the broker and of our processes \
+             (with the scripted model in them); the submitter shares the cores and is shown beside it; \
+             records: of a job, of which a consumer received those that are delivered",
             figures.in_flight, figures.jobs_per_s.rounds
         ));
     }

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use crate::{
     Failed,
     broker::Keeping,
-    company::Company,
+    busy,
+    company::{Company, Setup},
     diamond, failover, graphs, http, large, listing,
     load::Submitter,
     options::{Options, Scenario},
@@ -15,7 +16,7 @@ use crate::{
     say, sleeping, stages,
     table::Table,
     tables, telemetry, watching,
-    workload::Shape,
+    workload::{Shape, Workload},
 };
 
 /// Runs the selected scenarios.
@@ -27,28 +28,33 @@ pub(crate) async fn all(
     let wants = |scenario| options.wants(scenario);
     if wants(Scenario::A) || wants(Scenario::B) || wants(Scenario::Raw) {
         for program in options.programs() {
-            for keeping in &options.keeping {
-                report.diamonds.push(diamonds(options, program.clone(), *keeping).await?);
+            for setup in options.setups(program.as_ref(), Workload::Diamond) {
+                report.diamonds.push(diamonds(options, setup).await?);
             }
         }
         show_diamonds(options, report, &show);
     }
     let program = || options.programs().into_iter().next().flatten();
     if wants(Scenario::C) {
-        say("c: parking");
-        let company = Company::start(&diamond::setup(program(), Keeping::Default, 1)).await?;
-        diamond::warm_up(&Submitter::new(&company)?).await?;
-        let parked = report.parked.insert(parked::measure(&company, options).await?);
-        tell_log(&company);
-        tables::parked(parked).iter().for_each(&show);
+        for setup in options.setups_on(&diamond::setup(program(), Keeping::Default)) {
+            say(&format!("c: parking, {}", setup.roles.as_str()));
+            let company = Company::start(&setup).await?;
+            diamond::warm_up(&company, &Submitter::new(&company)?).await?;
+            let parked = parked::measure(&company, options).await?;
+            tell_log(&company);
+            tables::parked(&parked).iter().for_each(&show);
+            report.parked.push(parked);
+        }
     }
     if wants(Scenario::D) {
-        let company = Company::start(&sleeping::setup(program())).await?;
-        for n in &options.sleeping {
-            say(&format!("d: {n} jobs whose every activity takes a second"));
-            report.sleeping.push(sleeping::measure(&company, options, *n).await?);
+        for setup in options.setups_on(&sleeping::setup(program())) {
+            let company = Company::start(&setup).await?;
+            for n in &options.sleeping {
+                say(&format!("d: {n} jobs whose every activity takes a second"));
+                report.sleeping.push(sleeping::measure(&company, options, *n).await?);
+            }
+            tell_log(&company);
         }
-        tell_log(&company);
         show(&tables::sleeping(&report.sleeping));
     }
     if wants(Scenario::E) {
@@ -64,10 +70,14 @@ pub(crate) async fn all(
     if wants(Scenario::G) {
         for shape in Shape::ALL {
             for steps in &options.steps {
-                say(&format!("g: {} of {steps} steps", shape.as_str()));
-                let company = Company::start(&large::setup(program(), *shape, *steps)).await?;
-                report.large.push(large::measure(&company, options, *shape, *steps).await?);
-                tell_log(&company);
+                let setup = large::setup(program(), *shape, *steps);
+                for setup in options.setups_on(&setup) {
+                    let roles = setup.roles.as_str();
+                    say(&format!("g: {} of {steps} steps, {roles}", shape.as_str()));
+                    let company = Company::start(&setup).await?;
+                    report.large.push(large::measure(&company, options, *shape, *steps).await?);
+                    tell_log(&company);
+                }
             }
         }
         show(&tables::large(&report.large));
@@ -77,7 +87,7 @@ pub(crate) async fn all(
         tables::http(report.http.insert(measured)).iter().for_each(&show);
     }
     if wants(Scenario::L) {
-        let company = Company::start(&diamond::setup(program(), Keeping::Default, 1)).await?;
+        let company = Company::start(&diamond::setup(program(), Keeping::Default)).await?;
         let measured = listing::measure(&company, options).await?;
         tell_log(&company);
         show(&tables::listing(report.listing.insert(measured)));
@@ -85,6 +95,11 @@ pub(crate) async fn all(
     if wants(Scenario::N) {
         let measured = graphs::measure(options, program()).await?;
         graphs::tables::graphs(report.graphs.insert(measured)).iter().for_each(&show);
+    }
+    if wants(Scenario::S) {
+        say("s: slow work in one of two processes");
+        let measured = busy::measure(options, program()).await?;
+        show(&busy::table(report.busy.insert(measured)));
     }
     if wants(Scenario::T) {
         report.watched = telemetry::measure(options, program()).await?;
@@ -119,13 +134,13 @@ async fn failed_over(
 ) -> Result<failover::Failover, Failed> {
     let setup = failover::setup(program);
     let mut company = Company::start(&setup).await?;
-    diamond::warm_up(&Submitter::new(&company)?).await?;
+    diamond::warm_up(&company, &Submitter::new(&company)?).await?;
     failover::measure(&mut company, &setup, options).await
 }
 
 /// Measures H on processes of its own.
 async fn over_http(options: &Options, program: Option<PathBuf>) -> Result<http::Http, Failed> {
-    let setup = diamond::setup(program, Keeping::Default, 1);
+    let setup = diamond::setup(program, Keeping::Default);
     let mut company = Company::start(&setup).await?;
     let measured = http::measure(&mut company, &setup, options).await?;
     tell_log(&company);
@@ -138,7 +153,7 @@ async fn watched(
     program: Option<PathBuf>,
 ) -> Result<watching::Watching, Failed> {
     say("w: watching");
-    let company = Company::start(&diamond::setup(program, Keeping::Default, 1)).await?;
+    let company = Company::start(&diamond::setup(program, Keeping::Default)).await?;
     let measured = watching::measure(&company, options).await?;
     tell_log(&company);
     Ok(measured)
@@ -151,9 +166,9 @@ async fn scaled(
     processes: usize,
 ) -> Result<Diamonds, Failed> {
     say(&format!("e: {processes} supervisors and workers"));
-    let setup = diamond::setup(program, Keeping::Default, processes);
+    let setup = Setup { processes, ..diamond::setup(program, Keeping::Default) };
     let company = Company::start(&setup).await?;
-    diamond::warm_up(&Submitter::new(&company)?).await?;
+    diamond::warm_up(&company, &Submitter::new(&company)?).await?;
     let (throughput, _) = diamond::throughput(&company, options).await?;
     tell_log(&company);
     let server = company.servers.version().to_string();
@@ -183,17 +198,13 @@ fn show_diamonds(options: &Options, report: &Report, show: &impl Fn(&Table)) {
 }
 
 /// Measures A, B and JetStream alone on one broker.
-async fn diamonds(
-    options: &Options,
-    program: Option<PathBuf>,
-    keeping: Keeping,
-) -> Result<Diamonds, Failed> {
-    let setup = diamond::setup(program, keeping, 1);
-    say(&format!("starting: {}", keeping.as_str()));
+async fn diamonds(options: &Options, setup: Setup) -> Result<Diamonds, Failed> {
+    let keeping = setup.keeping;
+    say(&format!("starting: {}", setup.name()));
     let mut company = Company::start(&setup).await?;
     let mut measured = Diamonds::new(company.servers.version().to_string(), setup);
     say(&format!("warming up: {}", measured.server));
-    diamond::warm_up(&Submitter::new(&company)?).await?;
+    diamond::warm_up(&company, &Submitter::new(&company)?).await?;
     if options.wants(Scenario::B) {
         say("b: one at a time");
         let (latency, done) = diamond::latency(&company, options).await?;

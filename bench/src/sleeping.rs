@@ -2,6 +2,7 @@
 //! others, which is most of an agent's time.
 
 use std::{
+    collections::BTreeMap,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -14,7 +15,7 @@ use serde::Serialize;
 use crate::{
     Failed,
     broker::Keeping,
-    company::{Company, Setup},
+    company::{Company, Roles, Setup},
     figures::Spread,
     load::Submitter,
     options::Options,
@@ -37,26 +38,20 @@ pub(crate) struct Sleeping {
     pub(crate) makespan_s: Spread,
     /// The theoretical minimum, in seconds.
     pub(crate) ideal_s: f64,
-    /// The worker's peak memory, in MiB.
-    pub(crate) worker_mib: u64,
-    /// The supervisor's peak memory, in MiB.
-    pub(crate) supervisor_mib: u64,
+    /// The distribution of the roles.
+    pub(crate) roles: Roles,
+    /// Peak memory of our processes, in MiB.
+    pub(crate) memory_mib: BTreeMap<Part, u64>,
     /// The slowest transition of the last job in the slowest round.
     pub(crate) slowest: String,
 }
 
-/// Returns the setup of D: one supervisor and one worker whose slots suffice for all jobs at once.
+/// Returns the setup of D: a worker whose slots suffice for all jobs at once.
 /// Two steps of each job sleep concurrently.
 pub(crate) fn setup(program: Option<std::path::PathBuf>) -> Setup {
     let slots = ["PLAN", "CALL"]
         .map(|kind| (format!("CALLBOARD__WORKERS__{kind}_SLOTS"), "20000".to_owned()));
-    Setup {
-        program,
-        keeping: Keeping::Default,
-        processes: 1,
-        workload: Workload::Sleeping,
-        settings: slots.into(),
-    }
+    Setup { settings: slots.into(), ..Setup::new(program, Keeping::Default, Workload::Sleeping) }
 }
 
 /// Runs `n` jobs at once, in several rounds.
@@ -67,13 +62,15 @@ pub(crate) async fn measure(
 ) -> Result<Sleeping, Failed> {
     let submitter = Submitter::new(company)?;
     submitter.together(50).await?;
-    let most = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
-    let (pids, seen) = (company.pids(), Arc::clone(&most));
+    let mut pids = company.pids();
+    pids.retain(|part, _| !matches!(part, Part::Broker | Part::Submitter));
+    let most: BTreeMap<Part, AtomicU64> = pids.keys().map(|part| (*part, 0.into())).collect();
+    let most = Arc::new(most);
+    let seen = Arc::clone(&most);
     let watch = tokio::spawn(async move {
         loop {
-            for (part, most) in [Part::Supervisor, Part::Worker].iter().zip(seen.iter()) {
-                let kib = pids.get(part).map_or(0, |pids| memory_kib(pids));
-                most.fetch_max(kib, Ordering::Relaxed);
+            for (pids, most) in pids.values().zip(seen.values()) {
+                most.fetch_max(memory_kib(pids), Ordering::Relaxed);
             }
             tokio::time::sleep(LOOK).await;
         }
@@ -89,14 +86,14 @@ pub(crate) async fn measure(
         Some((_, job)) => stages::slowest(&company.broker, &job).await?,
         None => return Err("no round was measured: --rounds must be at least 1".into()),
     };
-    let [supervisor, worker] = [&most[0], &most[1]].map(|kib| kib.load(Ordering::Relaxed) / 1024);
+    let mib = |(part, kib): (&Part, &AtomicU64)| (*part, kib.load(Ordering::Relaxed) / 1024);
     Ok(Sleeping {
         server: company.servers.version().to_string(),
         n,
         makespan_s: Spread::of(took),
         ideal_s: SLEEPING_IDEAL,
-        worker_mib: worker,
-        supervisor_mib: supervisor,
+        roles: company.roles,
+        memory_mib: most.iter().map(mib).collect(),
         slowest,
     })
 }

@@ -1,7 +1,8 @@
 //! The stages of a job's time, by the times at which the server stored its records. Between a fact
 //! and the decision after it, the supervisor receives the fact, decides and writes. Between a
 //! command and its result, a worker receives the command, runs it and writes. Both contain the
-//! broker's time, whose minimum `raw.rs` measures separately.
+//! broker's time, whose minimum `raw.rs` measures separately. Work without the queue has no record of
+//! its beginning: its duration in whole milliseconds is `work`, and the rest, with the write, `decide`.
 
 use std::{
     collections::BTreeMap,
@@ -137,38 +138,58 @@ type Times = BTreeMap<String, SystemTime>;
 async fn read(broker: &Broker, jobs: &[JobId]) -> Result<Vec<Times>, Failed> {
     let logs = stream::iter(jobs).map(|job| async move {
         let entries = broker.log.read(job, Seq(0)).await?;
-        Ok::<Times, Failed>(entries.iter().filter_map(named).collect())
+        Ok::<Times, Failed>(entries.iter().flat_map(named).collect())
     });
     logs.buffered(READERS).try_collect().await
 }
 
-fn named(entry: &Entry) -> Option<(String, SystemTime)> {
-    let known = entry.record.as_ref().ok()?.known().ok()?;
-    let name = match known {
-        Known::Fact(fact) => match &*fact {
-            Fact::Submitted(_) => "submitted".to_owned(),
-            Fact::Planned(_) => "planned".to_owned(),
-            Fact::Called(called) => format!("called {}", step(&called.work)),
-            Fact::Signaled(_)
-            | Fact::Turned(_)
-            | Fact::Started(_)
-            | Fact::Answered(_)
-            | Fact::Fired(_)
-            | Fact::Child(_) => return None,
+/// Returns the names and times of a record. A record with a command and its result counts as both:
+/// the command at the beginning of the work.
+fn named(entry: &Entry) -> Vec<(String, SystemTime)> {
+    let at = entry.time.into();
+    let known = entry.record.as_ref().ok().and_then(|record| record.known().ok());
+    let names = match known {
+        Some(Known::Fact(fact)) => [of_fact(&fact).map(|name| (name, at)), None],
+        Some(Known::Decision(decision)) => match decision.clone().into_done() {
+            Some(done) => {
+                let begun = done.begun(entry.time).into();
+                let result = of_fact(&done.result());
+                let command = of_command(&decision.into_command());
+                [Some((command, begun)), result.map(|name| (name, at))]
+            }
+            None => [Some((of_command(&decision), at)), None],
         },
-        Known::Decision(decision) => match &*decision {
-            Decision::Call(call) => format!("call {}", step(&call.work)),
-            other @ (Decision::Plan(_)
-            | Decision::Turn(_)
-            | Decision::Ask(_)
-            | Decision::Wait(_)
-            | Decision::Spawn(_)
-            | Decision::Note(_)
-            | Decision::Done(_)
-            | Decision::Finish(_)) => other.kind().as_str().to_owned(),
-        },
+        None => [None, None],
     };
-    Some((name, entry.time.into()))
+    names.into_iter().flatten().collect()
+}
+
+fn of_fact(fact: &Fact) -> Option<String> {
+    match fact {
+        Fact::Submitted(_) => Some("submitted".to_owned()),
+        Fact::Planned(_) => Some("planned".to_owned()),
+        Fact::Called(called) => Some(format!("called {}", step(&called.work))),
+        Fact::Signaled(_)
+        | Fact::Turned(_)
+        | Fact::Started(_)
+        | Fact::Answered(_)
+        | Fact::Fired(_)
+        | Fact::Child(_) => None,
+    }
+}
+
+fn of_command(decision: &Decision) -> String {
+    match decision {
+        Decision::Call(call) => format!("call {}", step(&call.work)),
+        other @ (Decision::Plan(_)
+        | Decision::Turn(_)
+        | Decision::Ask(_)
+        | Decision::Wait(_)
+        | Decision::Spawn(_)
+        | Decision::Note(_)
+        | Decision::Done(_)
+        | Decision::Finish(_)) => other.kind().as_str().to_owned(),
+    }
 }
 
 /// Returns the last part of a unit's name, which is the step.

@@ -17,8 +17,8 @@ use crate::{
 
 /// Builds the table of G.
 pub(crate) fn large(rows: &[Large]) -> Table {
-    let mut columns = vec!["plan", "steps", "job ms", "CPU ms/step"];
-    let parts = [Part::Broker, Part::Supervisor, Part::Worker];
+    let mut columns = vec!["plan", "steps", "roles", "job ms", "CPU ms/step"];
+    let parts = [Part::Broker, Part::Supervisor, Part::Worker, Part::AllRoles];
     columns.extend(parts.map(Part::as_str));
     columns.push("n");
     let mut table = Table::new("G: large plans whose steps answer at once", &columns);
@@ -26,6 +26,7 @@ pub(crate) fn large(rows: &[Large]) -> Table {
         let mut row = vec![
             figures.shape.as_str().to_owned(),
             figures.steps.to_string(),
+            figures.roles.as_str().to_owned(),
             figures.job_ms.to_string(),
             figures.cpu_ms.to_string(),
         ];
@@ -62,7 +63,8 @@ pub(crate) fn parked(parked: &Parked) -> [Table; 2] {
 pub(crate) fn waiting(parked: &Parked, words: &Waiting) -> [Table; 2] {
     let Waiting { scenario, jobs, of, report, next } = words;
     let (n, server) = (parked.n, &parked.server);
-    let title = format!("{scenario}: {n} {jobs} that wait for {of} ({server})");
+    let roles = parked.roles.as_str();
+    let title = format!("{scenario}: {n} {jobs} that wait for {of} ({server}, {roles})");
     let columns =
         ["process", "MiB before", "half", "all", "bytes/job", "bytes/job of the later half"];
     let mut memory = Table::new(title, &columns);
@@ -83,8 +85,10 @@ pub(crate) fn waiting(parked: &Parked, words: &Waiting) -> [Table; 2] {
         number(parked.parked_per_s),
         number(parked.settle_s)
     ));
-    let (title, from) =
-        (format!("{scenario}: an {report}, one at a time"), format!("from the {report} to"));
+    let (title, from) = (
+        format!("{scenario}: an {report}, one at a time ({roles})"),
+        format!("from the {report} to"),
+    );
     let mut resume = Table::new(title, &[&from, "p50 ms", "p99 ms", "n"]);
     let next = format!("the next {next}");
     for (name, percentiles) in
@@ -114,15 +118,16 @@ fn kib_to_mib(kib: u64) -> f64 {
 
 /// Builds the table of D.
 pub(crate) fn sleeping(rows: &[Sleeping]) -> Table {
-    let columns = ["jobs at once", "makespan s", "ideal s", "worker MiB", "supervisor MiB"];
+    let columns = ["jobs at once", "roles", "makespan s", "ideal s", "MiB"];
     let mut table = Table::new("D: every activity takes a second", &columns);
     for figures in rows {
+        let mib = figures.memory_mib.iter().map(|(part, mib)| format!("{} {mib}", part.as_str()));
         table.rows.push(vec![
             figures.n.to_string(),
+            figures.roles.as_str().to_owned(),
             figures.makespan_s.to_string(),
             number(figures.ideal_s),
-            figures.worker_mib.to_string(),
-            figures.supervisor_mib.to_string(),
+            mib.collect::<Vec<_>>().join(", "),
         ]);
         table.notes.push(format!("the last of {} jobs: {}", figures.n, figures.slowest));
     }
@@ -219,7 +224,7 @@ pub(crate) fn watching(watching: &Watching) -> [Table; 2] {
     for (part, cpu) in &watching.cpu_ms_per_record {
         let of_supervisor = |value: String| match part {
             Part::Supervisor => value,
-            Part::Broker | Part::Worker | Part::Submitter => "-".to_owned(),
+            Part::Broker | Part::Worker | Part::AllRoles | Part::Submitter => "-".to_owned(),
         };
         table.rows.push(vec![
             part.as_str().to_owned(),

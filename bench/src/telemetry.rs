@@ -41,7 +41,7 @@ pub(crate) async fn measure(
     for sampled in std::iter::once(None).chain(sampled).chain([None]) {
         say(&format!("t: sampled {sampled:?}"));
         let receiver = Receiver::start().await?;
-        let mut setup = diamond::setup(program.clone(), Keeping::Default, 1);
+        let mut setup = diamond::setup(program.clone(), Keeping::Default);
         setup.settings = sampled.map(|sampled| settings(&receiver, sampled)).unwrap_or_default();
         let throughput = one(&setup, options).await?;
         let bytes = receiver.bytes.load(Ordering::Relaxed);
@@ -55,7 +55,7 @@ pub(crate) async fn measure(
 
 async fn one(setup: &Setup, options: &Options) -> Result<Throughput, Failed> {
     let company = Company::start(setup).await?;
-    diamond::warm_up(&Submitter::new(&company)?).await?;
+    diamond::warm_up(&company, &Submitter::new(&company)?).await?;
     Ok(diamond::throughput(&company, options).await?.0)
 }
 

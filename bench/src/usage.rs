@@ -23,6 +23,9 @@ pub(crate) enum Part {
     Supervisor,
     /// Workers: planner, executor, tools, and the scripted model within them.
     Worker,
+    /// Processes with all roles: supervisors that are workers as well.
+    #[strum(to_string = "all roles")]
+    AllRoles,
     /// The bench itself, which submits jobs and waits for them.
     Submitter,
 }

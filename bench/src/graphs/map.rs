@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use proto::{door::SubmitWorkflow, entry::Entry, fact::Fact, id::Seq, record::Known};
+use proto::{door::SubmitWorkflow, entry::Entry, fact::Fact, id::Seq};
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Logs, visits};
 use crate::{
     Failed,
     company::Company,
-    figures::{Spread, ms_each},
+    figures::{Spread, ms},
     load::Submitter,
+    logs::Logs,
     options::Options,
     usage::{Cpu, Part},
     workload::{Graph, source},
@@ -60,16 +60,17 @@ pub(crate) async fn measure(company: &Company, options: &Options) -> Result<Mapp
     let (used, _) = Cpu::read(&company.pids()).since(&before);
     let last = last.ok_or("no round was measured: --rounds must be at least 1")?;
     let entries = company.broker.log.read(&last, Seq(0)).await?;
-    let all = entries.iter().map(visits).sum::<usize>();
-    let measured = u64::try_from(all * options.rounds)?;
-    let each = used.into_iter().map(|(part, used)| (part, ms_each(used, measured)));
+    let logs = Logs::of(&entries);
+    #[expect(clippy::cast_precision_loss, reason = "a number of rounds")]
+    let measured = logs.visits * options.rounds as f64;
+    let each = used.into_iter().map(|(part, used)| (part, ms(used) / measured.max(1.0)));
     Ok(Mapped {
         server: company.servers.version().to_string(),
         items: options.map_items,
         max_parallel: crate::workload::MAP_PARALLEL,
         makespan_s: Spread::of(took),
         cpu_ms_per_visit: each.collect(),
-        logs: Logs::of(1, entries.len(), all),
+        logs,
         items_by_worker: by_worker(&entries),
     })
 }
@@ -78,9 +79,7 @@ pub(crate) async fn measure(company: &Company, options: &Options) -> Result<Mapp
 fn by_worker(entries: &[Entry]) -> Vec<usize> {
     let mut results = BTreeMap::<&str, usize>::new();
     for record in entries.iter().filter_map(|entry| entry.record.as_ref().ok()) {
-        let is_result =
-            matches!(record.known(), Ok(Known::Fact(fact)) if matches!(*fact, Fact::Called(_)));
-        if is_result {
+        if matches!(record.result(), Some(Fact::Called(_))) {
             *results.entry(&record.by).or_default() += 1;
         }
     }

@@ -30,16 +30,22 @@ fn whole(rows: &[Measured]) -> Table {
         "nats-server",
         "supervisor",
         "worker",
+        "all roles",
         "others",
         "n",
     ];
     let mut table = Table::new("N: a workflow with a loop, a branch and a parallel part", &columns);
     for figures in rows {
-        let mut row = vec![format!("{}, {}", figures.server, figures.keeping.as_str())];
+        let mut row = vec![format!(
+            "{}, {}, {}",
+            figures.server,
+            figures.keeping.as_str(),
+            figures.roles.as_str()
+        )];
         let spreads =
             [&figures.throughput.jobs_per_s, &figures.latency.p50_ms, &figures.latency.p99_ms];
         row.extend(spreads.map(Spread::to_string));
-        row.push(number(figures.logs.records_per_visit));
+        row.push(number(figures.throughput.logs.records_per_visit()));
         row.extend(cpu(&figures.cpu_ms_per_visit));
         row.push(number(figures.throughput.other_cores.median));
         row.push(figures.throughput.n.to_string());
@@ -50,8 +56,8 @@ fn whole(rows: &[Measured]) -> Table {
             "workflows/s and CPU with {} in flight, p50 and p99 one at a time; {} visits of nodes a \
              workflow; records by the logs of {} workflows, with the submission and the end",
             figures.throughput.in_flight,
-            number(figures.logs.visits),
-            figures.logs.jobs
+            number(figures.throughput.logs.visits),
+            figures.throughput.logs.jobs
         ));
     }
     table
@@ -72,10 +78,11 @@ fn map(figures: &Mapped) -> Table {
         "nats-server",
         "supervisor",
         "worker",
+        "all roles",
     ];
     let mut table = Table::new(title, &columns);
     let mut row = vec![figures.max_parallel.to_string(), figures.makespan_s.to_string()];
-    row.push(number(figures.logs.records_per_visit));
+    row.push(number(figures.logs.records_per_visit()));
     row.extend(cpu(&figures.cpu_ms_per_visit));
     table.rows.push(row);
     let shares: Vec<_> = figures.items_by_worker.iter().map(usize::to_string).collect();
