@@ -36,6 +36,7 @@ macro_rules! presets {
 }
 
 const PRESETS: &[(&str, &str)] = presets![
+    "coder",
     "default",
     "direct",
     "fastgpt",
@@ -45,6 +46,7 @@ const PRESETS: &[(&str, &str)] = presets![
     "manus",
     "plan-then-execute",
     "react",
+    "researcher",
     "unattended",
 ];
 

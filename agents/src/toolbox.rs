@@ -67,11 +67,12 @@ impl NoTool {
     }
 }
 
-/// A tool that an agent names and no worker has announced.
+/// Tools that an agent names and no worker has announced: one that may be misspelt, or all others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unannounced {
-    name: ToolName,
-    /// Announced tool with a similar name.
+    /// The names, separated by commas.
+    names: String,
+    /// Announced tool with a name similar to the only one.
     near: Option<ToolName>,
 }
 
@@ -80,7 +81,7 @@ impl Unannounced {
     #[must_use]
     pub fn text<'a>(&'a self, agent: Option<&'a AgentName>) -> refusal::Text<'a> {
         use refusal::Text;
-        let name = &self.name;
+        let name = &self.names;
         match (agent, &self.near) {
             (None, None) => Text::Unannounced { name },
             (None, Some(meant)) => Text::UnannouncedNear { name, meant },
@@ -156,17 +157,26 @@ impl<'a> Toolbox<'a> {
         Err(NoTool::Unknown { name: shown(name), near: self.near(name), tools: listing(usable) })
     }
 
-    /// Returns every tool that an agent names and no worker has announced. The agent is not refused,
-    /// because a worker may announce the tool later; models are not offered it before.
+    /// Returns the tools that an agent names and no worker has announced. The agent is not refused,
+    /// because a worker may announce them later; models are not offered them before.
     #[must_use]
     pub fn unannounced(&self, named: &[ToolName]) -> Vec<Unannounced> {
         let is_there = |name: &ToolName| {
             self.offered.iter().chain(&self.held_back).any(|tool| tool.name == *name)
         };
-        let absent = named.iter().filter(|name| !is_there(name));
-        absent
-            .map(|name| Unannounced { name: name.clone(), near: self.near(name.as_str()) })
-            .collect()
+        let (mut misspelt, mut absent) = (Vec::new(), Vec::new());
+        for name in named.iter().filter(|name| !is_there(name)) {
+            match self.near(name.as_str()) {
+                Some(near) => {
+                    misspelt.push(Unannounced { names: name.to_string(), near: Some(near) });
+                }
+                None => absent.push(name.as_str()),
+            }
+        }
+        if !absent.is_empty() {
+            misspelt.push(Unannounced { names: listing(absent.into_iter()), near: None });
+        }
+        misspelt
     }
 
     /// Returns the usable tool with the most similar name, when the similarity suffices.
@@ -202,10 +212,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tool_that_nobody_announces_is_told_with_the_one_that_was_meant() {
+    fn tools_that_nobody_announces_are_told_together_and_misspelt_ones_apart() {
         let spec = json!({"name": "read_file", "description": "", "schema": {}, "effect": "pure", "pool": "p"});
         let spec: ToolSpec = serde_json::from_value(spec).unwrap();
-        let named = ["read_fil", "read_file", "dance"].map(|n| ToolName::new(n).unwrap());
+        let named = ["read_fil", "read_file", "dance", "sing"].map(|n| ToolName::new(n).unwrap());
         let told = Toolbox::new([&spec], None).unannounced(&named);
         let [near, none] = told.as_slice() else { panic!("{told:?}") };
         let agent = AgentName::new("a").unwrap();
@@ -217,13 +227,13 @@ mod tests {
             ),
             (
                 none.text(None),
-                "tools: no worker announces dance; models cannot call it until a worker does",
-                "tools：没有 worker 声明过 dance；在声明之前，模型无法调用它",
+                "tools: no worker announces dance, sing; models see only what a worker announces",
+                "tools：没有 worker 声明过 dance, sing；模型只能看到 worker 声明过的工具",
             ),
             (
                 none.text(Some(&agent)),
-                "agent a: tools: no worker announces dance; models cannot call it until a worker does",
-                "智能体 a：tools：没有 worker 声明过 dance；在声明之前，模型无法调用它",
+                "agent a: tools: no worker announces dance, sing; models see only what a worker announces",
+                "智能体 a：tools：没有 worker 声明过 dance, sing；模型只能看到 worker 声明过的工具",
             ),
         ] {
             assert_eq!(
