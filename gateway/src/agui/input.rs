@@ -24,7 +24,7 @@ pub(crate) struct RunAgentInput {
     #[serde(default)]
     state: Value,
     #[serde(default)]
-    messages: Vec<Message>,
+    messages: Vec<ThreadMessage>,
     #[serde(default)]
     pub(super) resume: Vec<ResumeEntry>,
 }
@@ -51,10 +51,19 @@ pub(super) enum ResumeStatus {
 
 /// A message of the thread. Only the last one of the user matters.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
-struct Message {
+struct ThreadMessage {
+    #[serde(default)]
+    id: Option<String>,
     role: String,
     #[serde(default)]
     content: Value,
+}
+
+/// The last message of the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Message {
+    pub(super) id: Option<String>,
+    pub(super) text: String,
 }
 
 /// The reason for which a thread has no goal.
@@ -80,13 +89,20 @@ impl RunAgentInput {
         })
     }
 
-    /// Returns the submission of the last message of the user, without an id.
-    pub(super) fn submit(&self, agent: AgentName) -> Result<Submit, NoGoal> {
+    /// Returns the last message of the user.
+    pub(super) fn message(&self) -> Result<Message, NoGoal> {
         let last = self.messages.iter().rev().find(|message| message.role == "user");
-        let goal = text(&last.ok_or(NoGoal::NoText)?.content)?;
-        if goal.trim().is_empty() {
+        let last = last.ok_or(NoGoal::NoText)?;
+        let text = text(&last.content)?;
+        if text.trim().is_empty() {
             return Err(NoGoal::NoText);
         }
+        Ok(Message { id: last.id.clone(), text })
+    }
+
+    /// Returns the submission of the last message of the user, without an id.
+    pub(super) fn submit(&self, agent: AgentName) -> Result<Submit, NoGoal> {
+        let goal = self.message()?.text;
         let (agent, conversation) = (Some(AgentChoice::Named(agent)), Some(self.conversation()));
         Ok(Submit { agent, conversation, ..Submit::goal(goal) })
     }

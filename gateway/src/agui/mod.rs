@@ -1,15 +1,16 @@
 //! AG-UI 1.0: `POST /agui/{agent}` runs an agent and streams the run as server-sent events.
 //!
 //! A run is a view of a job. It ends at the job's next question, and the next run brings the answer;
-//! a closed connection ends nothing but the run.
+//! a closed connection ends nothing but the run. A message to a job that works instructs it.
 
 mod events;
 mod input;
 mod interrupts;
 mod run;
+mod steering;
 mod stream;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use axum::extract::{Path, Request, State};
 use bridges::derived;
@@ -26,7 +27,7 @@ use serde_json::Map;
 pub(crate) use self::input::RunAgentInput;
 use self::{
     input::NoGoal,
-    run::{Asked, Run},
+    run::{Run, Start},
 };
 use crate::{
     Desk,
@@ -50,16 +51,17 @@ pub(crate) async fn run(
     };
     let ids = (input.thread_id.clone(), input.run_id.clone());
     let begun = if input.resume.is_empty() {
-        match unresolved(&caller, &input).await {
-            Ok(()) => Ok((submitted(&caller, &input, agent).await?, BTreeSet::new())),
+        match steering::steered(&caller, &input, &agent).await {
+            Ok(Some(steered)) => Ok(steered),
+            Ok(None) => Ok((submitted(&caller, &input, agent).await?, Start::Beginning)),
             Err(failure) => Err(failure),
         }
     } else {
         answered(&caller, &input).await
     };
     match begun {
-        Ok((job, awaited)) => {
-            let run = Run::new(job.clone(), ids, input.state(), awaited);
+        Ok((job, start)) => {
+            let run = Run::new(job.clone(), ids, input.state(), start);
             Ok(stream::response(&caller, &job, run, desk.shutdown, place))
         }
         // HTTP says what a caller may not do. Everything else is a part of the protocol.
@@ -76,23 +78,13 @@ fn job_of(caller: &Caller, input: &RunAgentInput) -> JobId {
     derived::job_id(caller.subject(), "agui", [&input.thread_id, &input.run_id])
 }
 
-/// Checks that a run which answers nothing finds no open interrupt in its thread. A repeated run
-/// finds its own job, whose interrupts it shows.
+/// Checks that a run which answers nothing finds no open interrupt in its thread.
 async fn unresolved(caller: &Caller, input: &RunAgentInput) -> Result<(), Failure> {
-    let waiting = match caller.client.get(&job_of(caller, input)).await {
-        Ok(_) => return Ok(()),
-        Err(failure) if failure.code == Code::NotFound => {
-            let states = vec![JobState::InputRequired, JobState::AuthRequired];
-            let conversation = Some(input.conversation());
-            let filter = Filter { states, conversation, ..Filter::default() };
-            let list = List { filter, limit: Some(1), after: None };
-            caller.client.call(&list).await?.jobs
-        }
-        // A caller without the role `read` cannot follow the run either; the submission refuses it.
-        Err(failure) if failure.code == Code::Forbidden => return Ok(()),
-        Err(failure) => return Err(failure),
-    };
-    for summary in waiting {
+    let states = vec![JobState::InputRequired, JobState::AuthRequired];
+    let conversation = Some(input.conversation());
+    let filter = Filter { states, conversation, ..Filter::default() };
+    let list = List { filter, limit: Some(1), after: None };
+    for summary in caller.client.call(&list).await?.jobs {
         let view = caller.client.get(&summary.job).await?;
         if let Some(open) = open_questions(&view).first() {
             return Err(still_open(&open.question.id));
@@ -124,12 +116,9 @@ async fn submitted(
     Ok(submitted.map_err(|failure| caller.refused(failure))?.job)
 }
 
-/// Answers the interrupts of a run. Returns the job that goes on, and the questions of which the
-/// answers are known.
-async fn answered(
-    caller: &Caller,
-    input: &RunAgentInput,
-) -> Result<(JobId, BTreeSet<Asked>), Failure> {
+/// Answers the interrupts of a run. Returns the job that goes on, and the answers after which the
+/// run shows it.
+async fn answered(caller: &Caller, input: &RunAgentInput) -> Result<(JobId, Start), Failure> {
     let unknown = |id: &str| {
         let why = Text::AguiUnknownInterrupt { id: &id };
         Failure::composed(Code::NotFound, &why.into()).at("resume")
@@ -186,13 +175,13 @@ async fn answered(
             Err(failure) => return Err(failure),
         }
     }
-    Ok((root, entries.into_keys().collect()))
+    Ok((root, Start::Answers(entries.into_keys().collect())))
 }
 
 impl Run {
     /// Creates a run without a job, which fails at once.
     fn of_nothing((thread_id, run_id): (String, String)) -> Self {
         let none = JobId::new("none").expect("it is an id");
-        Self::new(none, (thread_id, run_id), Map::new(), BTreeSet::new())
+        Self::new(none, (thread_id, run_id), Map::new(), Start::Beginning)
     }
 }

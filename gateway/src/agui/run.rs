@@ -1,8 +1,8 @@
-//! A run: the events of a job from the beginning or from an answer, up to the next question or the
-//! end, as events of AG-UI. Pure.
+//! A run: the events of a job from the beginning, an answer or an instruction, up to the next
+//! question or the end, as events of AG-UI. Pure.
 //!
 //! The same events give the same run, so a client that lost a run repeats its request. A run that
-//! goes on after answers reads the events before them too, and shows none of those.
+//! begins later reads the events before too, and shows none of those.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use proto::{
         ErrorScope, Event, EventId, Happened, InteractionEvent, JobEvent, MessageEvent, PlanEvent,
         StepEvent, StepPhase, Stream, ToolEvent, ToolPhase, UsageEvent,
     },
-    id::{AskId, JobId, StepId},
+    id::{AskId, JobId, Seq, StepId},
     interaction::Question,
     job::{JobState, SubStatus},
     view::JobView,
@@ -26,6 +26,17 @@ use super::{
 /// A question by the job that asks and its id.
 pub(super) type Asked = (JobId, AskId);
 
+/// The point of a job at which a run begins to show events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Start {
+    /// The submission.
+    Beginning,
+    /// The last one of these answers.
+    Answers(BTreeSet<Asked>),
+    /// This record.
+    Record(Seq),
+}
+
 /// The member of the thread's state that belongs to Callboard.
 const STATE: &str = "callboard";
 
@@ -37,8 +48,9 @@ pub(super) struct Run {
     run_id: String,
     /// State of the client, without the part of the job.
     state: Map<String, Value>,
-    /// Answers after which the run begins to show events.
-    awaited: BTreeSet<Asked>,
+    /// Point at which the run begins to show events. Answers leave it when they are known, and a
+    /// record becomes the beginning when it is reached.
+    start: Start,
     /// Steps of the plan, in order.
     plan: Option<PlanEvent>,
     /// Open questions, in the order in which they were asked.
@@ -54,12 +66,12 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Creates the run of a job that shows the events after these answers; without answers all.
+    /// Creates the run of a job that shows the events from a point on.
     pub(super) fn new(
         job: JobId,
         (thread_id, run_id): (String, String),
         state: Map<String, Value>,
-        awaited: BTreeSet<Asked>,
+        start: Start,
     ) -> Self {
         let latest = JobEvent {
             state: JobState::Submitted,
@@ -73,7 +85,7 @@ impl Run {
             thread_id,
             run_id,
             state,
-            awaited,
+            start,
             plan: None,
             open: Vec::new(),
             steps: Vec::new(),
@@ -106,22 +118,40 @@ impl Run {
 
     /// Takes an event of the job.
     pub(super) fn take(&mut self, event: &Event) -> Vec<RunEvent> {
-        let was_silent = !self.awaited.is_empty();
-        let shown = self.convert(event);
-        match (was_silent, self.awaited.is_empty()) {
-            (false, _) => shown,
-            (true, false) => Vec::new(),
-            (true, true) => {
-                let plan = self.plan.as_ref().map(|plan| self.activity(plan));
-                plan.into_iter().chain([self.snapshot()]).collect()
-            }
+        if matches!(&self.start, Start::Record(seq) if event.id.seq >= *seq) {
+            self.start = Start::Beginning;
+            let mut shown = self.so_far();
+            shown.extend(self.convert(event));
+            return shown;
         }
+        let was_silent = self.is_silent();
+        let shown = self.convert(event);
+        match (was_silent, self.is_silent()) {
+            (false, _) => shown,
+            (true, true) => Vec::new(),
+            (true, false) => self.so_far(),
+        }
+    }
+
+    /// Returns whether the point at which the run begins is still to come.
+    fn is_silent(&self) -> bool {
+        match &self.start {
+            Start::Beginning => false,
+            Start::Answers(awaited) => !awaited.is_empty(),
+            Start::Record(_) => true,
+        }
+    }
+
+    /// Returns the plan and the state that the run has read in silence.
+    fn so_far(&self) -> Vec<RunEvent> {
+        let plan = self.plan.as_ref().map(|plan| self.activity(plan));
+        plan.into_iter().chain([self.snapshot()]).collect()
     }
 
     /// Takes a view of the job, which follows all events so far. A job may wait for a person without
     /// an event of its own: one of several questions was answered.
     pub(super) fn view(&mut self, view: &JobView) -> Vec<RunEvent> {
-        let waits = view.state.needs_person() && self.awaited.is_empty() && !self.has_ended;
+        let waits = view.state.needs_person() && !self.is_silent() && !self.has_ended;
         if waits { self.interrupt() } else { Vec::new() }
     }
 
@@ -219,11 +249,13 @@ impl Run {
             InteractionEvent::Told { .. } | InteractionEvent::Signaled { .. } => return,
         };
         self.open.retain(|(open, _)| *open != asked);
-        self.awaited.remove(&asked);
+        if let Start::Answers(awaited) = &mut self.start {
+            awaited.remove(&asked);
+        }
     }
 
     fn count(&mut self, usage: &UsageEvent) {
-        if self.awaited.is_empty() {
+        if !self.is_silent() {
             self.usage.input_tokens += usage.spent.input_tokens;
             self.usage.output_tokens += usage.spent.output_tokens;
         }
@@ -242,7 +274,7 @@ impl Run {
             StepPhase::Canceled => (false, "canceled"),
         };
         let mut shown = Vec::new();
-        if self.awaited.is_empty() && is_running != is_shown {
+        if !self.is_silent() && is_running != is_shown {
             if is_running {
                 self.steps.push(step.step.clone());
                 shown.push(RunEvent::StepStarted { step_name });
@@ -276,7 +308,7 @@ impl Run {
 
     fn job(&mut self, job: &JobEvent) -> Vec<RunEvent> {
         self.latest = job.clone();
-        if !self.awaited.is_empty() {
+        if self.is_silent() {
             return Vec::new();
         }
         if job.state.needs_person() && !self.open.is_empty() {

@@ -9,8 +9,13 @@ use super::*;
 fn shown(events: &Value, awaited: &[&str]) -> (Vec<String>, Value) {
     let job: JobId = "j1".parse().unwrap();
     let awaited = awaited.iter().map(|ask| (job.clone(), ask.parse().unwrap())).collect();
+    shown_from(events, Start::Answers(awaited))
+}
+
+fn shown_from(events: &Value, start: Start) -> (Vec<String>, Value) {
+    let job: JobId = "j1".parse().unwrap();
     let state = Map::from_iter([("theme".to_owned(), json!("dark"))]);
-    let mut run = Run::new(job, ("t1".to_owned(), "r1".to_owned()), state, awaited);
+    let mut run = Run::new(job, ("t1".to_owned(), "r1".to_owned()), state, start);
     let mut shown = run.begin();
     for (n, event) in events.as_array().unwrap().iter().enumerate() {
         let mut event = event.clone();
@@ -152,4 +157,47 @@ fn an_answer_to_one_of_two_awaited_questions_shows_nothing_yet() {
         json!([asked("q1"), asked("q2"), job("input-required"), answered("q1"), job("working")]);
     let (types, _) = shown(&log, &["q1", "q2"]);
     assert_eq!(types, ["RUN_STARTED", "STATE_SNAPSHOT"]);
+}
+
+#[test]
+fn a_run_that_instructs_a_job_shows_the_events_from_the_instruction_on() {
+    let told = json!({"type": "interaction", "phase": "told", "text": "in metres"});
+    let log = json!([
+        job("submitted"),
+        plan(true),
+        step("started"),
+        {"type": "usage", "work": "g0.r0.plan", "spent": {"input_tokens": 9, "output_tokens": 9}, "total": {"input_tokens": 9, "output_tokens": 9}},
+        told,
+        step("completed"),
+        {"type": "message", "stream": "result", "text": "Done."},
+        job("completed"),
+    ]);
+    let expected = [
+        "RUN_STARTED",
+        "STATE_SNAPSHOT",
+        "ACTIVITY_SNAPSHOT",
+        "STATE_SNAPSHOT",
+        "ACTIVITY_DELTA",
+        "TEXT_MESSAGE_START",
+        "TEXT_MESSAGE_CONTENT",
+        "TEXT_MESSAGE_END",
+        "STATE_SNAPSHOT",
+        "RUN_FINISHED",
+    ];
+    let (types, end) = shown_from(&log, Start::Record(Seq(5)));
+    assert_eq!(types, expected);
+    assert_eq!((&end["outcome"]["type"], &end["usage"]), (&json!("success"), &Value::Null));
+    // The record of the instruction has no event.
+    let (types, _) = shown_from(&log, Start::Record(Seq(6)));
+    assert_eq!(types, expected);
+}
+
+#[test]
+fn a_question_from_before_an_instruction_interrupts_the_run() {
+    let told = json!({"type": "interaction", "phase": "told", "text": "in metres"});
+    let log =
+        json!([asked("q1"), job("input-required"), job("working"), told, job("input-required")]);
+    let (types, end) = shown_from(&log, Start::Record(Seq(4)));
+    assert_eq!(types.last().unwrap(), "RUN_FINISHED");
+    assert_eq!(end["outcome"]["interrupts"][0]["id"], "j1:j1:q1");
 }

@@ -6,7 +6,7 @@ use callboard_tests::{installed, root};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::Stage;
+use super::{Stage, four_eyes::Office};
 
 /// Runs a script of these tests with the official clients, and returns what it printed.
 pub(super) async fn scripted(script: &str, arguments: &[&str]) -> Value {
@@ -68,6 +68,79 @@ async fn the_official_client_runs_an_agent_answers_it_and_repeats_a_run() {
     assert!(steps.iter().all(|step| step["state"] == "completed"), "{plan}");
     let last = messages.iter().rfind(|message| message["role"] == "assistant").unwrap();
     assert!(!last["content"].as_str().unwrap().is_empty(), "{last}");
+}
+
+/// The script of a model that asks first, and then does what it was told meanwhile.
+const HEARING: &str = r#"
+rules:
+  - name: a question first
+    when: { offers: ask_user, turn: 1 }
+    reply: { calls: [ { tool: ask_user, args: { mode: query, prompt: "Which hill?" } } ] }
+  - name: what was said meanwhile
+    when: { last: 'While the job runs, the user says:[\s\S]*in (?<unit>\w+)' }
+    reply: { calls: [ { tool: finish, args: { success: true, response: "500 {{ captures.unit }}" } } ] }
+else:
+  calls: [ { tool: finish, args: { success: true, response: "nobody said anything" } } ]
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_to_a_job_that_works_instructs_it_once_and_a_later_one_starts_another_job() {
+    let stage = Stage::of(HEARING, |_| {}).await;
+    let url = format!("http://{}", stage.address);
+    let seen = scripted("agui_steer.cjs", &[&url, "thread-2"]).await;
+    let job = &seen["job"];
+    let steered = seen["steered"].as_array().unwrap();
+    let late = &seen["late"];
+    for run in steered.iter().chain([&seen["answered"], &seen["joined"], late]) {
+        assert_eq!((&run["failed"], &run["failure"]), (&Value::Null, &Value::Null), "{run}");
+        assert_eq!(run["outcome"]["type"], "success", "{run}");
+        assert_eq!(run["state"]["callboard"]["job"], *job, "{run}");
+        assert_eq!(run["messages"][0]["content"], "500 metres", "{run}");
+    }
+    // All of them begin at the instruction, also once the job has ended.
+    let shown = |run: &Value| run["events"].as_array().unwrap()[1..].to_vec();
+    let first = shown(&steered[0]);
+    for run in steered.iter().chain([late]) {
+        let other = shown(run);
+        let (end, events) = other.split_last().unwrap();
+        assert_eq!(
+            (events, &end["outcome"]),
+            (&first[..first.len() - 1], &first[first.len() - 1]["outcome"])
+        );
+    }
+    let view = stage.read(&format!("/v1/jobs/{}", job.as_str().unwrap())).await;
+    let instructions = view["instructions"].as_array().unwrap();
+    assert_eq!(instructions.len(), 1, "{view}");
+    assert_eq!(instructions[0]["text"], "say it in metres");
+
+    let next = &seen["next"];
+    assert_eq!(next["outcome"]["type"], "interrupt", "{next}");
+    assert_ne!(next["state"]["callboard"]["job"], *job);
+    let listed = stage.read("/v1/jobs?conversation=thread-2").await;
+    assert_eq!(listed["jobs"].as_array().unwrap().len(), 2, "{listed}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_of_a_caller_who_may_only_submit_starts_another_job() {
+    let office = Office::start().await;
+    let run = |run: &str, message: &str, text: &str| {
+        let said = json!([{"id": message, "role": "user", "content": text}]);
+        json!({"threadId": "t", "runId": run, "messages": said})
+    };
+    let job_of = |run: &Value| {
+        let id = run["outcome"]["interrupts"][0]["id"].as_str().unwrap_or_else(|| panic!("{run}"));
+        id.split_once(':').unwrap().0.to_owned()
+    };
+    let first = job_of(&office.run("ann", "default", run("r1", "m1", "two echoes")).await);
+    let pause = json!({"signal": "pause"});
+    let signals = format!("/v1/jobs/{first}/signals");
+    let (status, reply) = office.send("cat", Method::POST, &signals, &pause).await;
+    assert!(status.is_success(), "{reply}");
+    assert_eq!(office.approve("ann", &first).await, 200);
+    let next = job_of(&office.run("ann", "default", run("r2", "m2", "three echoes")).await);
+    assert_ne!(next, first);
+    let (_, view) = office.send("ann", Method::GET, &format!("/v1/jobs/{first}"), &json!({})).await;
+    assert_eq!((&view["state"], &view["instructions"]), (&json!("working"), &Value::Null));
 }
 
 #[tokio::test(flavor = "multi_thread")]

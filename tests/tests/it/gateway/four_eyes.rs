@@ -9,13 +9,13 @@ use super::{Stage, taken};
 
 /// An installation with two people who submit and answer, and an operator. Each token is the name of
 /// its person.
-struct Office {
+pub(super) struct Office {
     stage: Stage,
     _config: tempfile::NamedTempFile,
 }
 
 impl Office {
-    async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         let config = tempfile::NamedTempFile::with_suffix(".toml").unwrap();
         let people = [
             ("ann", r#""submit", "answer", "read""#),
@@ -36,7 +36,7 @@ impl Office {
         office
     }
 
-    async fn send(
+    pub(super) async fn send(
         &self,
         token: &str,
         method: Method,
@@ -53,7 +53,7 @@ impl Office {
     }
 
     /// Approves the plan of a job over REST, and returns the status of the answer.
-    async fn approve(&self, token: &str, job: &str) -> u16 {
+    pub(super) async fn approve(&self, token: &str, job: &str) -> u16 {
         let question = eventually("a plan to confirm", async || {
             let view = self.read(job).await;
             let question = view["questions"][0].clone();
@@ -66,7 +66,7 @@ impl Office {
     }
 
     /// Runs an agent over AG-UI, and returns the last event, or the problem of a refused run.
-    async fn run(&self, token: &str, agent: &str, body: Value) -> Value {
+    pub(super) async fn run(&self, token: &str, agent: &str, body: Value) -> Value {
         let path = format!("/agui/{agent}");
         let (status, stream) = self.send(token, Method::POST, &path, &body).await;
         let Value::String(stream) = stream else { return stream };

@@ -25,6 +25,7 @@ const INTERNAL: &[(&str, &str)] = &[
         "interaction_actor::inbox_service::RACES_MAX",
         "attempts against others who write at the same moment",
     ),
+    ("gateway::agui::steering::RACES_MAX", "attempts against others who write"),
     ("model::provider::http::ERROR_BYTES_MAX", "what is read of a provider's error"),
     ("model::words::", "what is kept of a provider's error"),
     ("model::observed::", "messages of one span"),
