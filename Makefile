@@ -28,11 +28,15 @@ demo: toolchain nats-server ## Run two jobs end to end on a nats-server of its o
 test: toolchain nats-server cargo-nextest python npm issuer clients node conformance mcp-servers mcp-servers-python axe-core prometheus chromium hadolint helm schemas ## Set up and run every test
 	cargo nextest run $(WORKSPACE) $(NEXTEST)
 
-.PHONY: lint lint-format lint-clippy lint-docs lint-dependencies
-lint: lint-format lint-clippy lint-docs lint-dependencies ## Check format, lints, documentation and dependencies; warnings are errors
+.PHONY: lint lint-format lint-scripts lint-clippy lint-docs lint-dependencies
+lint: lint-format lint-scripts lint-clippy lint-docs lint-dependencies ## Check format, types of the console, lints, documentation and dependencies; warnings are errors
 
 lint-format: toolchain
 	cargo fmt --all --check
+
+# npm has its Node.js beside it, or both are on the PATH.
+lint-scripts: npm typescript
+	PATH="$$(dirname "$$(tools/install npm)"):$$PATH" .tools/typescript/node_modules/.bin/tsc --project gateway/web
 
 lint-clippy: toolchain
 	cargo clippy $(WORKSPACE) --all-targets -- --deny warnings
@@ -92,10 +96,10 @@ fmt: toolchain ## Format the sources
 	cargo fmt --all
 
 .PHONY: tools
-tools: nats-server cargo-nextest cargo-deny python npm issuer clients node conformance mcp-servers mcp-servers-python axe-core prometheus chromium hadolint helm schemas ## Install nats-server, nextest and what else tests need into .tools/
+tools: nats-server cargo-nextest cargo-deny python npm issuer clients typescript node conformance mcp-servers mcp-servers-python axe-core prometheus chromium hadolint helm schemas ## Install nats-server, nextest and what else tests need into .tools/
 
-.PHONY: nats-server cargo-nextest cargo-deny python npm issuer clients node conformance mcp-servers mcp-servers-python axe-core hadolint helm schemas
-nats-server cargo-nextest cargo-deny python npm issuer clients node conformance mcp-servers mcp-servers-python axe-core hadolint helm schemas:
+.PHONY: nats-server cargo-nextest cargo-deny python npm issuer clients typescript node conformance mcp-servers mcp-servers-python axe-core hadolint helm schemas
+nats-server cargo-nextest cargo-deny python npm issuer clients typescript node conformance mcp-servers mcp-servers-python axe-core hadolint helm schemas:
 	@tools/install $@ >/dev/null
 
 # Only Debian packages them; elsewhere the tests that need them are skipped with a message, except in

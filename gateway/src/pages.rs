@@ -36,7 +36,8 @@ mod words;
 #[derive(RustEmbed)]
 #[folder = "web/"]
 #[exclude = "tests/*"]
-#[exclude = "package.json"]
+#[exclude = "*.json"]
+#[exclude = "*.d.ts"]
 struct Web;
 
 /// A file, as it is and compressed.

@@ -262,6 +262,7 @@ export function watch(job, on, after = '0.0') {
         on.end();
         return true;
       }
+      return false;
     },
   });
 }

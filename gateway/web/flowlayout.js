@@ -115,7 +115,7 @@ function inOrder(start, all, next) {
 }
 
 /** The line of a way back: with corners that are round. @param {[number, number][]} points */
-export function lane([[x0, y0], [x, a], [, b], [x1, y1]]) {
+export function lane([[x0, y0], [x, a], [, b], [x1]]) {
   const r = Math.min(8, Math.abs(a - b) / 2);
   const s = b < a ? -1 : 1;
   return `M${x0} ${y0}H${x - r}Q${x} ${a} ${x} ${a + s * r}V${b - s * r}Q${x} ${b} ${x - r} ${b}H${x1 + 5}`;

@@ -226,7 +226,7 @@ export class JobPage {
     return html`${scrubber(this)}
       <div class="tabs" role="tablist" aria-label=${t('views')}>${TABS.map((name, n) => html`<button role="tab" id="tab-${name}" aria-selected=${name === tab ? 'true' : 'false'} aria-controls="tab-panel" @click=${() => select({ tab: n ? name : undefined })}>${t(`tab_${name}`)}</button>`)}</div>
       <div class="split ${panel ? 'with-panel' : ''}"><div class="split-main" role="tabpanel" id="tab-panel" aria-labelledby="tab-${tab}">
-        ${tab === 'plan' ? html`${this.outcome(view)}${planTab(this, view, fold)}${filesView(this.job, view, stepsOf(view, fold))}` : tab === 'time' ? timeTab(this, fold) : tab === 'said' ? saidTab(this, view, fold) : tab === 'log' ? logTab(this, fold) : tab === 'agent' ? agentTab(this, now) : familyTab(this, now)}</div>
+        ${tab === 'plan' ? html`${this.outcome(view)}${planTab(this, view, fold)}${filesView(this.job, view, stepsOf(view, fold))}` : tab === 'time' ? timeTab(this, fold) : tab === 'said' ? saidTab(this, fold) : tab === 'log' ? logTab(this, fold) : tab === 'agent' ? agentTab(this, now) : familyTab(this, now)}</div>
         ${node ? nodePanel(this, view, fold, node) : panel ? stepPanel(this, view, fold, panel) : nothing}</div>`;
   }
   /** @param {any} view @param {any} fold @param {any} now */

@@ -13,8 +13,8 @@ import { empty, icon, plain } from '../../parts/ui.js';
 
 const MOST = 300;
 
-/** @param {import('../job.js').JobPage} page @param {any} view @param {any} fold */
-export function saidTab(page, view, fold) {
+/** @param {import('../job.js').JobPage} page @param {any} fold */
+export function saidTab(page, fold) {
   const live = page.past ? [] : [...page.stream.live.texts.values()];
   const lines = fold.lines;
   if (!lines.length) return empty(t('nothing_said'), '');
