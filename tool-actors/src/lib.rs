@@ -20,6 +20,7 @@ pub mod egress;
 mod files;
 mod intent;
 mod observe;
+mod page;
 pub mod search;
 pub mod settings;
 pub mod shell;

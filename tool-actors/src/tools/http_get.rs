@@ -1,18 +1,23 @@
-//! `http_get`: fetches a URL of the public web.
+//! `http_get`: fetches a URL of the public web, pages as Markdown.
 
 use async_trait::async_trait;
 use proto::{
     lang::Language,
     tool::{Effect, Fault, ToolResult, ToolSpec},
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use url::Url;
 
-use super::{About, Text, optional, read, required, spec, text};
+use super::{About, Text, optional, read, required, spec, text, unblocked};
 use crate::{
     egress::{Egress, EgressError, Fetched, Get},
+    page,
     tool::{CallContext, Tool, ToolFault},
 };
+
+/// The version with the argument `format`.
+const VERSION: &str = "2";
 
 /// The tool `http_get` with its client and limits.
 #[derive(Debug, Clone)]
@@ -35,6 +40,19 @@ impl HttpGet {
 struct Args {
     url: String,
     max_bytes: Option<usize>,
+    #[serde(default)]
+    format: Format,
+}
+
+/// The form of a body.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Format {
+    /// Markdown of a page; bodies of other types are given as they are.
+    #[default]
+    Markdown,
+    /// The body as it is.
+    Raw,
 }
 
 #[async_trait]
@@ -44,19 +62,21 @@ impl Tool for HttpGet {
         let arguments = [
             required("url", About::HttpUrl, url_schema()),
             optional("max_bytes", About::HttpBytes, max_bytes),
+            optional("format", About::HttpFormat, format_schema()),
         ];
         // The client's own time limit gives a better error, so it expires first.
         let timeout_ms = self.timeout_ms.saturating_add(5_000);
         let spec = spec("http_get", About::HttpGet, Effect::Pure, &arguments);
-        ToolSpec { timeout_ms, concurrency: 16, untrusted: true, ..spec }
+        let version = VERSION.to_owned();
+        ToolSpec { timeout_ms, concurrency: 16, untrusted: true, version, ..spec }
     }
 
     async fn call(&self, context: CallContext, args: Value) -> Result<ToolResult, ToolFault> {
-        let Args { url, max_bytes } = read(args)?;
+        let Args { url, max_bytes, format } = read(args)?;
         let max_bytes = max_bytes.unwrap_or(self.bytes_max).min(self.bytes_max);
         let headers = self.egress.tracing(context.trace);
         match self.egress.get(Get { url, headers, max_bytes, hosts: context.hosts }).await {
-            Ok(fetched) => answer(&fetched, context.language),
+            Ok(fetched) => answer(fetched, format, max_bytes, context.language).await,
             Err(error @ EgressError::Timeout(_)) => {
                 Err(ToolFault::new(Fault::Timeout, error.to_string()))
             }
@@ -71,13 +91,49 @@ pub(super) fn url_schema() -> Value {
     json!({"type": "string", "minLength": 1, "maxLength": 8192})
 }
 
-fn answer(fetched: &Fetched, language: Language) -> Result<ToolResult, ToolFault> {
+fn format_schema() -> Value {
+    json!({"type": "string", "enum": [Format::Markdown, Format::Raw]})
+}
+
+async fn answer(
+    fetched: Fetched,
+    format: Format,
+    max_bytes: usize,
+    language: Language,
+) -> Result<ToolResult, ToolFault> {
     let status = fetched.status;
     // The server itself indicates that it may work later.
     if matches!(status, 429 | 502 | 503 | 504) {
         return Err(ToolFault::unavailable(Text::Status { status: &status }.text(language)));
     }
-    Ok(result(fetched, language))
+    let url = Url::parse(&fetched.url).ok().filter(|_| page::is_page(&fetched.content_type));
+    let (Format::Markdown, Some(url)) = (format, url) else {
+        return Ok(with(result(&fetched, language), "format", json!(Format::Raw)));
+    };
+    unblocked(move || markdown(fetched, &url, max_bytes, language)).await
+}
+
+/// Converts a page to a tool's result. The Markdown has at most as many bytes as may be fetched.
+fn markdown(fetched: Fetched, url: &Url, max_bytes: usize, language: Language) -> ToolResult {
+    let page = page::read(&String::from_utf8_lossy(&fetched.body), url);
+    let mut body = page.markdown;
+    let end = body.floor_char_boundary(max_bytes);
+    let truncated = fetched.truncated || page.truncated || end < body.len();
+    body.truncate(end);
+    let fetched = Fetched { body: body.into_bytes(), truncated, ..fetched };
+    let result = with(result(&fetched, language), "format", json!(Format::Markdown));
+    match page.title {
+        Some(title) => with(result, "title", json!(title)),
+        None => result,
+    }
+}
+
+/// Adds a field to the data of a result.
+fn with(mut result: ToolResult, field: &str, value: Value) -> ToolResult {
+    if let Some(data) = &mut result.data {
+        data[field] = value;
+    }
+    result
 }
 
 /// Converts a response to a tool's result.

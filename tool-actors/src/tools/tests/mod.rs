@@ -94,7 +94,7 @@ async fn an_answer_of_the_web_is_an_answer_and_a_server_in_need_is_a_fault() {
     let url = |path: &str| format!("{}/{path}", server.uri());
     let found = call(&get, json!({"url": url("200"), "max_bytes": 4})).await.unwrap();
     let expected = json!({"url": url("200"), "status": 200, "content_type": "text/plain",
-        "body": "hell", "truncated": true});
+        "format": "raw", "body": "hell", "truncated": true});
     assert_eq!(found, ToolResult::ok(expected));
     let missing = call(&get, json!({"url": url("404")})).await.unwrap();
     assert_eq!((missing.success, &missing.data.unwrap()["body"]), (false, &json!("hello")));
@@ -102,6 +102,31 @@ async fn an_answer_of_the_web_is_an_answer_and_a_server_in_need_is_a_fault() {
     assert_eq!(fault.fault, Fault::Unavailable);
     let refused = call(&get, json!({"url": "file:///etc/passwd"})).await.unwrap();
     assert!(!refused.success);
+}
+
+#[tokio::test]
+async fn a_page_is_given_as_markdown_and_anything_else_as_it_is() {
+    const PAGE: &str = "<title>The  house</title><nav>menu</nav><main><p>It has <a href=seats>410</a> seats.</main>";
+    let server = MockServer::start().await;
+    for (at, kind) in [("page", "Text/HTML; charset=utf-8"), ("other", "text/plain")] {
+        let answer = ResponseTemplate::new(200).set_body_raw(PAGE, kind);
+        Mock::given(path(format!("/{at}"))).respond_with(answer).mount(&server).await;
+    }
+    let config = Http { allow_private: true, ..Http::default() };
+    let get = HttpGet::new(Egress::new(config, Arc::new(SystemLookup)).unwrap(), 200, 1000);
+    let markdown = format!("It has [410]({}/seats) seats.", server.uri());
+    for (at, more, body, format, title) in [
+        ("page", json!({}), markdown.as_str(), "markdown", json!("The house")),
+        ("page", json!({"format": "markdown"}), &markdown, "markdown", json!("The house")),
+        ("page", json!({"format": "raw"}), PAGE, "raw", Value::Null),
+        ("other", json!({}), PAGE, "raw", Value::Null),
+    ] {
+        let mut args = json!({"url": format!("{}/{at}", server.uri())});
+        args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let data = call(&get, args).await.unwrap().data.unwrap();
+        assert_eq!((&data["body"], &data["format"]), (&json!(body), &json!(format)));
+        assert_eq!((&data["title"], &data["truncated"]), (&title, &json!(false)));
+    }
 }
 
 /// A model that repeats its prompt, or fails.
