@@ -91,7 +91,8 @@ fn call(time: Duration) -> Result<Submit, Failed> {
     let args = json!({ "ms": u64::try_from(time.as_millis())? });
     let agent = Some(AgentChoice::Named(AgentName::new("unattended")?));
     let call = Some(DirectCall { tool: ToolName::new("sleep")?, args });
-    Ok(Submit { id: Some(client::new_id()), agent, call, ..Submit::goal("") })
+    let goal = format!("Sleep for {time:?}");
+    Ok(Submit { id: Some(client::new_id()), agent, call, ..Submit::goal(goal) })
 }
 
 /// Waits until all slots for calls are taken.

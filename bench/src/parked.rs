@@ -8,7 +8,7 @@ use std::{
 
 use futures::{StreamExt, TryStreamExt, stream};
 use proto::{
-    decision::{Decision, DecisionKind, pools},
+    decision::{Decision, DecisionKind, Done, pools},
     door::GiveAnswer,
     fact::Fact,
     id::{JobId, Seq},
@@ -239,13 +239,17 @@ async fn next_command(company: &Company, job: &JobId) -> Result<SystemTime, Fail
     for entry in &entries {
         match entry.record.as_ref().ok().and_then(|record| record.known().ok()) {
             Some(Known::Fact(fact)) => answered |= matches!(*fact, Fact::Answered(_)),
-            Some(Known::Decision(decision)) => {
-                if answered && matches!(decision.into_command(), Decision::Call(_)) {
-                    return Ok(entry.time.into());
-                }
+            Some(Known::Decision(decision)) if answered && is_call(&decision) => {
+                return Ok(entry.time.into());
             }
-            None => {}
+            Some(Known::Decision(_)) | None => {}
         }
     }
     Err(format!("job {job} has no command after its answer").into())
+}
+
+/// Returns whether a decision commands a tool call, or stores one that was carried out.
+fn is_call(decision: &Decision) -> bool {
+    matches!(decision, Decision::Call(_))
+        || matches!(decision, Decision::Done(done) if matches!(**done, Done::Call(_)))
 }

@@ -1,6 +1,7 @@
 //! The comparison with the systems that users might choose instead. `bench/peers/run` measures them
 //! in the same run, and the table shows the ratio to our figures. A peer that flushes every write
-//! is compared with our figures on a nats-server that does the same.
+//! is compared with our figures on a nats-server that does the same, and a peer on three servers with
+//! ours on three.
 
 use std::{collections::HashMap, path::Path, process::Stdio};
 
@@ -35,6 +36,9 @@ pub(crate) struct Peer {
     /// `on` if the peer flushes every write, otherwise `off`.
     #[serde(default)]
     pub(crate) fsync: String,
+    /// The number of servers that keep each record.
+    #[serde(default = "one")]
+    pub(crate) replicas: u8,
     /// The throughput, in A and NA.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) jobs_per_s: Option<f64>,
@@ -59,6 +63,20 @@ pub(crate) struct Peer {
     /// Further fields of the line, copied to the report.
     #[serde(flatten)]
     more: HashMap<String, serde_json::Value>,
+}
+
+fn one() -> u8 {
+    1
+}
+
+/// Returns our durability that compares with a peer's; `None` when we are not measured with it.
+fn keeping(peer: &Peer) -> Option<Keeping> {
+    match (peer.replicas, peer.fsync.as_str()) {
+        (1, "on") => Some(Keeping::Always),
+        (1, _) => Some(Keeping::Default),
+        (3, "off") => Some(Keeping::R3),
+        _ => None,
+    }
 }
 
 /// Runs the program. Its messages go to this process's standard error.
@@ -88,7 +106,7 @@ pub(crate) async fn measure(program: &Path, arguments: &str) -> Result<Vec<Peer>
 /// Returns our figure for the same scenario and durability, and its ratio to the peer's; above 1
 /// ours is better.
 fn ours(peer: &Peer, report: &Report, roles: Roles) -> Option<(f64, f64)> {
-    let keeping = if peer.fsync == "on" { Keeping::Always } else { Keeping::Default };
+    let keeping = keeping(peer)?;
     let is_like = |d: &&Diamonds| d.setup.keeping == keeping && d.setup.roles == roles;
     let diamonds = || report.diamonds.iter().find(is_like);
     let is_like = |graph: &&Measured| graph.keeping == keeping && graph.roles == roles;
@@ -172,7 +190,8 @@ pub(crate) fn table(report: &Report) -> Table {
         "A: jobs/s; B: p50 / p99 ms; C: p50 / p99 ms from an answer to the end of its job; D: seconds; \
          NA and NB: the graph of N, as in A and B. \
          \"ours is\": how many times better ours is, at the same flushing: fsync on beside `sync always` \
-         (C and D of ours are measured without), fsync off beside NATS's default"
+         (C and D of ours are measured without), fsync off beside NATS's default, three servers beside \
+         three"
             .to_owned(),
     );
     table
@@ -190,5 +209,21 @@ mod tests {
         let peer: Peer = serde_json::from_str(line).unwrap();
         assert_eq!((peer.jobs_per_s, peer.p50_ms, peer.n), (Some(472.0), None, 9000));
         assert_eq!(peer.more["in_flight"], 200);
+        assert_eq!((peer.replicas, keeping(&peer)), (1, Some(Keeping::Always)));
+    }
+
+    #[test]
+    fn a_peer_on_three_servers_is_compared_with_ours_on_three() {
+        let with = |replicas, fsync: &str| {
+            let line = serde_json::json!({"peer": "p", "version": "1", "scenario": "A", "n": 1,
+                "durability": "", "fsync": fsync, "replicas": replicas, "cpu_ms_per_job": 1.0,
+                "memory_mb": 1.0});
+            keeping(&serde_json::from_value(line).unwrap())
+        };
+        assert_eq!([with(3, "off"), with(3, "on")], [Some(Keeping::R3), None]);
+        assert_eq!(
+            [with(1, "off"), with(1, "on")],
+            [Some(Keeping::Default), Some(Keeping::Always)]
+        );
     }
 }

@@ -26,37 +26,8 @@ pub(crate) async fn all(
     show: impl Fn(&Table),
 ) -> Result<(), Failed> {
     let wants = |scenario| options.wants(scenario);
-    if wants(Scenario::A) || wants(Scenario::B) || wants(Scenario::Raw) {
-        for program in options.programs() {
-            for setup in options.setups(program.as_ref(), Workload::Diamond) {
-                report.diamonds.push(diamonds(options, setup).await?);
-            }
-        }
-        show_diamonds(options, report, &show);
-    }
+    in_both_forms(options, report, &show).await?;
     let program = || options.programs().into_iter().next().flatten();
-    if wants(Scenario::C) {
-        for setup in options.setups_on(&diamond::setup(program(), Keeping::Default)) {
-            say(&format!("c: parking, {}", setup.roles.as_str()));
-            let company = Company::start(&setup).await?;
-            diamond::warm_up(&company, &Submitter::new(&company)?).await?;
-            let parked = parked::measure(&company, options).await?;
-            tell_log(&company);
-            tables::parked(&parked).iter().for_each(&show);
-            report.parked.push(parked);
-        }
-    }
-    if wants(Scenario::D) {
-        for setup in options.setups_on(&sleeping::setup(program())) {
-            let company = Company::start(&setup).await?;
-            for n in &options.sleeping {
-                say(&format!("d: {n} jobs whose every activity takes a second"));
-                report.sleeping.push(sleeping::measure(&company, options, *n).await?);
-            }
-            tell_log(&company);
-        }
-        show(&tables::sleeping(&report.sleeping));
-    }
     if wants(Scenario::E) {
         for processes in &options.scale {
             report.scale.push(scaled(options, program(), *processes).await?);
@@ -66,21 +37,6 @@ pub(crate) async fn all(
     if wants(Scenario::F) {
         let measured = failed_over(options, program()).await?;
         show(&tables::failover(report.failover.insert(measured)));
-    }
-    if wants(Scenario::G) {
-        for shape in Shape::ALL {
-            for steps in &options.steps {
-                let setup = large::setup(program(), *shape, *steps);
-                for setup in options.setups_on(&setup) {
-                    let roles = setup.roles.as_str();
-                    say(&format!("g: {} of {steps} steps, {roles}", shape.as_str()));
-                    let company = Company::start(&setup).await?;
-                    report.large.push(large::measure(&company, options, *shape, *steps).await?);
-                    tell_log(&company);
-                }
-            }
-        }
-        show(&tables::large(&report.large));
     }
     if wants(Scenario::H) {
         let measured = over_http(options, program()).await?;
@@ -114,6 +70,62 @@ pub(crate) async fn all(
             report.peers.extend(peers::measure(&options.peers, arguments).await?);
         }
         show(&peers::table(report));
+    }
+    Ok(())
+}
+
+/// Runs the scenarios that are measured with every distribution of the roles.
+async fn in_both_forms(
+    options: &Options,
+    report: &mut Report,
+    show: &impl Fn(&Table),
+) -> Result<(), Failed> {
+    let wants = |scenario| options.wants(scenario);
+    let program = || options.programs().into_iter().next().flatten();
+    if wants(Scenario::A) || wants(Scenario::B) || wants(Scenario::Raw) {
+        for program in options.programs() {
+            for setup in options.setups(program.as_ref(), Workload::Diamond) {
+                report.diamonds.push(diamonds(options, setup).await?);
+            }
+        }
+        show_diamonds(options, report, show);
+    }
+    if wants(Scenario::C) {
+        for setup in options.setups_on(&diamond::setup(program(), Keeping::Default)) {
+            say(&format!("c: parking, {}", setup.roles.as_str()));
+            let company = Company::start(&setup).await?;
+            diamond::warm_up(&company, &Submitter::new(&company)?).await?;
+            let parked = parked::measure(&company, options).await?;
+            tell_log(&company);
+            tables::parked(&parked).iter().for_each(show);
+            report.parked.push(parked);
+        }
+    }
+    if wants(Scenario::D) {
+        for setup in options.setups_on(&sleeping::setup(program())) {
+            let company = Company::start(&setup).await?;
+            for n in &options.sleeping {
+                say(&format!("d: {n} jobs whose every activity takes a second"));
+                report.sleeping.push(sleeping::measure(&company, options, *n).await?);
+            }
+            tell_log(&company);
+        }
+        show(&tables::sleeping(&report.sleeping));
+    }
+    if wants(Scenario::G) {
+        for shape in Shape::ALL {
+            for steps in &options.steps {
+                let setup = large::setup(program(), *shape, *steps);
+                for setup in options.setups_on(&setup) {
+                    let roles = setup.roles.as_str();
+                    say(&format!("g: {} of {steps} steps, {roles}", shape.as_str()));
+                    let company = Company::start(&setup).await?;
+                    report.large.push(large::measure(&company, options, *shape, *steps).await?);
+                    tell_log(&company);
+                }
+            }
+        }
+        show(&tables::large(&report.large));
     }
     Ok(())
 }

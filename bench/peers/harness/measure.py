@@ -20,10 +20,14 @@ class Peer:
     """A running peer: `workers` and `servers` do the work, `drivers` submit jobs and wait.
 
     A library runs jobs inside the submitting process: its drivers are workers as well (`embedded`).
+    `replicas` is the number of servers that keep each record.
     """
 
-    def __init__(self, version, durability, servers, workers, drivers, embedded=False):
+    def __init__(
+        self, version, durability, servers, workers, drivers, embedded=False, replicas=1
+    ):
         self.version = version
+        self.replicas = replicas
         self.durability = durability
         self.servers = [process.pid for process in servers]
         self.workers = [process.pid for process in workers]

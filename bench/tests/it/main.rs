@@ -1,12 +1,14 @@
 //! A test that every scenario runs and reports its figures, so that a broken measurement is found
 //! early. It makes no claim about performance.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by its panic")]
+
 use std::process::Command;
 
 use serde_json::Value;
 
-/// The arguments that run every scenario once, with minimal sizes.
-const SMALL: [&str; 32] = [
+/// The arguments that run every scenario with the roles apart once, with minimal sizes.
+const SMALL: [&str; 33] = [
     "a",
     "b",
     "c",
@@ -17,6 +19,7 @@ const SMALL: [&str; 32] = [
     "t",
     "w",
     "--profile",
+    "--roles=apart",
     "--keeping=always",
     "--rounds=1",
     "--seconds=1",
@@ -41,8 +44,20 @@ const SMALL: [&str; 32] = [
     "--long-watchers=2",
 ];
 
-#[test]
-fn every_scenario_runs_and_has_its_figures() {
+/// The arguments that run processes with all roles.
+const TOGETHER: [&str; 8] = [
+    "a",
+    "s",
+    "--roles=together",
+    "--keeping=default",
+    "--rounds=1",
+    "--seconds=1",
+    "--in-flight=20",
+    "--alone=20",
+];
+
+/// Runs the bench, and returns its output and its figures.
+fn measured(arguments: &[&str]) -> (String, Value) {
     // The bench starts the `callboard` program in its own directory.
     let callboard = callboard_tests::callboard();
     let bench = env!("CARGO_BIN_EXE_callboard-bench");
@@ -50,19 +65,44 @@ fn every_scenario_runs_and_has_its_figures() {
     let json = tempfile::NamedTempFile::new().unwrap();
     let (server, file) = (server.display(), json.path().display());
     let output = Command::new(bench)
-        .args(SMALL)
+        .args(arguments)
         .args([format!("--server={server}"), format!("--json={file}")])
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {said}{errors}", callboard.display());
+    (said.into_owned(), serde_json::from_slice(&std::fs::read(json.path()).unwrap()).unwrap())
+}
 
-    let figures: Value = serde_json::from_slice(&std::fs::read(json.path()).unwrap()).unwrap();
-    let positive = |pointer: &str| {
-        let value = figures.pointer(pointer).and_then(Value::as_f64);
-        assert!(value.is_some_and(|value| value > 0.0), "{pointer}: {value:?}\n{figures:#}");
-    };
+#[track_caller]
+fn positive(figures: &Value, pointer: &str) {
+    let value = figures.pointer(pointer).and_then(Value::as_f64);
+    assert!(value.is_some_and(|value| value > 0.0), "{pointer}: {value:?}\n{figures:#}");
+}
+
+#[test]
+fn processes_with_all_roles_are_measured_with_their_records() {
+    let (said, figures) = measured(&TOGETHER);
+    for pointer in [
+        "/diamonds/0/throughput/jobs_per_s/median",
+        "/diamonds/0/throughput/cpu_ms_per_job/all_roles/median",
+        "/diamonds/0/throughput/logs/joined",
+        "/busy/idle/p99_ms/median",
+        "/busy/busy/p99_ms/median",
+    ] {
+        positive(&figures, pointer);
+    }
+    let calls = figures["busy"]["long_calls"].as_object().unwrap();
+    let carried_out: u64 = calls.values().filter_map(Value::as_u64).sum();
+    assert_eq!((calls.len(), carried_out), (1, 50), "the busy process has no slot: {calls:?}");
+    assert!(said.contains("S: two processes with all roles"), "{said}");
+}
+
+#[test]
+fn every_scenario_runs_and_has_its_figures() {
+    let (said, figures) = measured(&SMALL);
+    let positive = |pointer: &str| positive(&figures, pointer);
     for pointer in [
         "/diamonds/0/throughput/jobs_per_s/median",
         "/diamonds/0/throughput/cpu_ms/median",
@@ -72,8 +112,8 @@ fn every_scenario_runs_and_has_its_figures() {
         "/diamonds/0/raw/relay_ms/median",
         "/diamonds/0/alone/mean_ms/decide",
         "/diamonds/0/loaded/mean_ms/work",
-        "/parked/memory_kib/supervisor/2",
-        "/parked/resumed_ms/p50/median",
+        "/parked/0/memory_kib/supervisor/2",
+        "/parked/0/resumed_ms/p50/median",
         "/sleeping/0/makespan_s/median",
         "/failover/killed/most_s",
         "/failover/joined/most_s",
@@ -95,9 +135,9 @@ fn every_scenario_runs_and_has_its_figures() {
         positive(pointer);
     }
     // The logs of the graph have eight visits each, with at most three records a visit.
-    let logs = &figures["graphs"]["graphs"][0]["logs"];
+    let logs = &figures["graphs"]["graphs"][0]["throughput"]["logs"];
     assert_eq!(logs["visits"], 8.0, "{logs}");
-    assert!(logs["records_per_visit"].as_f64() <= Some(3.0), "{logs}");
+    assert!(logs["records"].as_f64() <= Some(3.0 * 8.0), "{logs}");
     // Twenty readers may take less than what the process gives back meanwhile.
     let memory = figures.pointer("/http/kib_per_reader/0");
     assert!(memory.is_some_and(Value::is_f64), "{memory:?}");

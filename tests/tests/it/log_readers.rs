@@ -17,10 +17,11 @@ const READERS: &[&str] = &["proto/", "machine/", "bench/peers/", "examples/", "f
 
 /// Files that name kinds of records for a purpose other than the meaning of a log.
 const OTHERS: &[(&str, &str)] = &[
+    ("bench/src/busy.rs", "finds the worker of a result, for figures"),
     ("bench/src/ends.rs", "counts ends as they are stored, for figures"),
-    ("bench/src/graphs.rs", "counts visits and records, for figures"),
     ("bench/src/graphs/map.rs", "counts results by their worker, for figures"),
     ("bench/src/graphs/waiting.rs", "times the record that follows an event, for figures"),
+    ("bench/src/logs.rs", "counts visits and records, for figures"),
     ("bench/src/parked.rs", "writes the answers of a measurement"),
     ("bench/src/stages.rs", "times records by kind, for figures"),
     ("bench/src/watching.rs", "writes the records of a measurement"),

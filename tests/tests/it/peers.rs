@@ -42,6 +42,8 @@ fn the_command_lists_every_peer() {
     let wanted = [
         "restate-rpc",
         "restate-inline",
+        "restate-rpc-r3",
+        "restate-inline-r3",
         "dbos",
         "langgraph",
         "celery",

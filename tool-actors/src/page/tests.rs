@@ -126,14 +126,14 @@ fn a_page_keeps_its_title(#[case] html: &str, #[case] title: Option<&str>) {
 #[case::code("<pre><code>`", "`")]
 #[case::one_wide_cell("<table><tr><td>a<td>b<tr><td>", "")]
 fn hostile_pages_end(#[case] part: &str, #[case] seen: &str) {
-    let count = 1_000_000 / part.len();
+    let count = 150_000 / part.len();
     let page = page(&format!("{}{seen}", part.repeat(count)));
     assert!(page.markdown.len() < 16 * 1024 * 1024, "{}", page.markdown.len());
 }
 
 #[test]
 fn attributes_of_one_tag_are_compared_in_bounded_time() {
-    let attributes: String = (0..100_000).map(|number| format!(" a{number}")).collect();
+    let attributes: String = (0..20_000).map(|number| format!(" a{number}")).collect();
     let page = page(&format!("<p>before<div{attributes}>after"));
     assert_eq!((page.markdown.as_str(), page.truncated), ("before", true));
 }
