@@ -78,6 +78,10 @@ FROM := 0
 simulate: toolchain ## Run the whole from SEEDS seeds, with everything that can go wrong: SEEDS=1000000 FROM=0
 	cargo run --profile simulation --locked --package callboard-simulation -- --from $(FROM) --seeds $(SEEDS)
 
+.PHONY: proof
+proof: toolchain cargo-nextest ## Explore every model of the supervisor, those that take minutes too
+	cargo nextest run --locked --package callboard-supervisor --run-ignored all -E 'test(/^proof::/)'
+
 .PHONY: advisories
 advisories: toolchain cargo-deny ## Check dependencies against the advisory database (fetches it)
 	cargo deny --locked check advisories
