@@ -16,14 +16,19 @@ pub(crate) struct Agents {
     presets: Vec<(AgentName, Agent)>,
 }
 
+/// Returns the presets that may use the tools of a world. The others list their tools.
+pub(crate) fn presets() -> Vec<(AgentName, Agent)> {
+    let catalogue = Catalogue::presets();
+    let presets = catalogue.names().map(|name| {
+        let agent = catalogue.get(name).and_then(|resolved| resolved.as_ref().ok());
+        (name.clone(), Agent::clone(agent.expect("presets can be used, as a test shows")))
+    });
+    presets.filter(|(_, agent)| agent.tools.is_none()).collect()
+}
+
 impl Agents {
     pub(crate) fn new() -> Self {
-        let catalogue = Catalogue::presets();
-        let presets = catalogue.names().map(|name| {
-            let agent = catalogue.get(name).and_then(|resolved| resolved.as_ref().ok());
-            (name.clone(), Agent::clone(agent.expect("presets can be used, as a test shows")))
-        });
-        Self { presets: presets.collect() }
+        Self { presets: presets() }
     }
 
     /// Draws the agent of one job: the name of a preset, or all policies in full.

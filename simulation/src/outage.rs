@@ -3,7 +3,6 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use agents::catalogue::Catalogue;
 use proto::{
     door::Verb,
     id::{JobId, Seq},
@@ -13,6 +12,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::{
+    agents,
     door_client::{Counter, DoorReply},
     environment::Environment,
     process::Role,
@@ -62,9 +62,9 @@ async fn run(jobs: usize, outage: Duration) -> Outlasted {
     let door = Counter { broker: witness.clone() };
     // The script answers a phased planner as one that decides action by action, so such jobs fail
     // without an outage too.
-    let presets = Catalogue::presets();
-    let presets: Vec<_> = presets.names().filter(|name| name.as_str() != PHASED).cloned().collect();
-    let mut agents = BTreeMap::new();
+    let presets = agents::presets().into_iter().map(|(name, _)| name);
+    let presets: Vec<_> = presets.filter(|name| name.as_str() != PHASED).collect();
+    let mut agents_of = BTreeMap::new();
     for (n, preset) in (0..jobs).zip(presets.iter().cycle()) {
         let job = JobId::new(format!("job-{n}")).expect("a word and a number are an id");
         let body = json!({
@@ -73,11 +73,11 @@ async fn run(jobs: usize, outage: Duration) -> Outlasted {
         while door.ask(Verb::Submit, &body).await == DoorReply::Nothing {
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
-        agents.insert(job, preset);
+        agents_of.insert(job, preset);
     }
     tokio::time::sleep_until(begin + outage / 2).await;
     let mut held = 0;
-    for job in agents.keys() {
+    for job in agents_of.keys() {
         let reply = door.ask(Verb::Get, &json!({ "job": job })).await;
         let is_held =
             matches!(&reply, DoorReply::Reply(view) if view["why"][0]["code"] == "outage");
@@ -86,7 +86,7 @@ async fn run(jobs: usize, outage: Duration) -> Outlasted {
     let until = begin + outage + ENDS_WITHIN;
     loop {
         let (mut states, mut wrong, mut open) = (BTreeMap::new(), Vec::new(), false);
-        for (job, agent) in &agents {
+        for (job, agent) in &agents_of {
             let entries = witness.log.read(job, Seq(0)).await.unwrap_or_default();
             let Some(view) = machine::replay(job, &entries).view() else { continue };
             *states.entry(view.state.to_string()).or_default() += 1;
