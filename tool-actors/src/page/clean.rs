@@ -65,6 +65,10 @@ pub(super) fn clean(html: &str, url: &Url) -> Clean {
             break;
         }
     }
+    // What is left may be a character reference or a `<` that nothing follows.
+    if rest.is_empty() {
+        tokenizer.end();
+    }
     tokenizer.sink.0.into_inner().finish()
 }
 
@@ -188,6 +192,10 @@ impl Cleaner {
             Element::Text(_) | Element::Item | Element::Pre | Element::Table if in_link => {
                 self.out.space();
                 self.stack.push(Frame { element: Element::Other, ..frame });
+            }
+            Element::Text("blockquote" | "ul" | "ol") if self.stack.is_indented_enough() => {
+                self.line_break(element);
+                self.stack.push(Frame { element: Element::Block, ..frame });
             }
             Element::Text(name) => {
                 if name != "p" {

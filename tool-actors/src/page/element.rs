@@ -78,10 +78,11 @@ impl Element {
             "img" => Self::Image,
             "title" => Self::Title,
             "base" => Self::Base,
-            "annotation" | "annotation-xml" | "applet" | "audio" | "button" | "canvas"
-            | "datalist" | "dialog" | "iframe" | "noembed" | "noframes" | "noscript" | "object"
-            | "optgroup" | "option" | "rp" | "script" | "select" | "style" | "svg" | "template"
-            | "textarea" | "video" => Self::Hidden,
+            "annotation" | "annotation-xml" | "applet" | "audio" | "canvas" | "datalist"
+            | "iframe" | "noembed" | "noframes" | "noscript" | "object" | "optgroup" | "option"
+            | "rp" | "script" | "select" | "style" | "svg" | "template" | "textarea" | "video" => {
+                Self::Hidden
+            }
             _ => Self::Other,
         }
     }

@@ -10,6 +10,9 @@ pub(super) const FRAMES_MAX: usize = 512;
 /// library that writes Markdown calls itself for each.
 pub(super) const WRITTEN_MAX: usize = 64;
 
+/// Most open quotations and lists that are written: each indents all lines in it.
+pub(super) const INDENTS_MAX: usize = 8;
+
 /// An open element.
 #[derive(Debug)]
 pub(super) struct Frame {
@@ -75,6 +78,13 @@ impl Stack {
 
     pub(super) fn has_room(&self) -> bool {
         self.written < WRITTEN_MAX
+    }
+
+    /// `true` if no further quotation or list is written.
+    pub(super) fn is_indented_enough(&self) -> bool {
+        let indents =
+            |frame: &&Frame| frame.is_list() || frame.element == Element::Text("blockquote");
+        self.frames.iter().filter(indents).count() >= INDENTS_MAX
     }
 
     pub(super) fn overflow(&mut self) {

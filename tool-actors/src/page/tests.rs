@@ -139,6 +139,22 @@ fn attributes_of_one_tag_are_compared_in_bounded_time() {
 }
 
 #[test]
+fn the_lines_of_nested_quotations_are_indented_a_few_times() {
+    let html = format!("{}<pre>{}", "<blockquote>".repeat(60), "x\n".repeat(50_000));
+    let page = page(&html);
+    assert!(page.markdown.starts_with("> > > > > > > > ```\n> > > > > > > > x\n"));
+    assert!(page.markdown.len() < 20 * html.len(), "{}", page.markdown.len());
+}
+
+#[rstest]
+#[case::reference("<p>AT&T", "AT&T")]
+#[case::less("<p>a <", "a <")]
+#[case::button("<h3><button>Question</button></h3><p>Answer", "### Question\n\nAnswer")]
+fn no_visible_text_is_lost(#[case] html: &str, #[case] markdown: &str) {
+    assert_eq!(page(html).markdown, markdown);
+}
+
+#[test]
 fn nested_elements_keep_their_text() {
     let html = format!("{}deep{}<p>after", "<div>".repeat(100_000), "</div>".repeat(100_000));
     assert_eq!(page(&html).markdown, "deep\n\nafter");
