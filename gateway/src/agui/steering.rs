@@ -15,6 +15,7 @@ use proto::{
     event::{EventId, Happened, InteractionEvent},
     id::{AgentName, JobId, Seq},
     job::{JobState, SubStatus},
+    limits::INSTRUCTION_BYTES_MAX,
     point::Order,
     view::JobView,
 };
@@ -77,8 +78,7 @@ async fn send(
 ) -> Result<Option<(JobId, Start)>, Failure> {
     let reason = reason(caller, input, message);
     let views = newest(caller, input).await?;
-    // A fork has the instructions of its source, which is older.
-    for view in views.iter().rev().filter(|view| !view.instructions.is_empty()) {
+    for view in views.iter().filter(|view| !view.instructions.is_empty()) {
         if let Some(seq) = position(caller, &view.job, &reason).await? {
             return Ok(Some((view.job.clone(), Start::Record(seq))));
         }
@@ -87,6 +87,10 @@ async fn send(
     let Some(view) = views.into_iter().find(|view| takes_messages(view, agent)) else {
         return Ok(None);
     };
+    // A goal may be longer than an instruction.
+    if message.text.len() > INSTRUCTION_BYTES_MAX {
+        return Ok(None);
+    }
     // The client has lost the run of the job and sends the goal again.
     if view.goal == message.text {
         return Ok(Some((view.job, Start::Record(view.seq))));
@@ -127,7 +131,7 @@ fn takes_messages(view: &JobView, agent: &AgentName) -> bool {
         | JobState::Rejected => false,
     };
     let is_held = matches!(view.sub_status, Some(SubStatus::Parked | SubStatus::Poisoned));
-    works && !is_held && view.parent.is_none() && view.agent == *agent
+    works && !is_held && view.agent == *agent
 }
 
 /// Returns the newest jobs of the thread, newest first.
