@@ -114,7 +114,9 @@ async fn long_calls(
     company: &Company,
     submitter: &Submitter,
 ) -> Result<BTreeMap<String, usize>, Failed> {
-    let mut by = BTreeMap::new();
+    let crew = company.client.crew().await?;
+    let mut by: BTreeMap<_, _> =
+        crew.workers.iter().map(|one| (one.worker.to_string(), 0)).collect();
     for _ in 0..LONG_JOBS {
         let submit = call(LONG)?;
         let job = submit.id.clone().ok_or("a job without an id")?;

@@ -94,8 +94,9 @@ fn processes_with_all_roles_are_measured_with_their_records() {
         positive(&figures, pointer);
     }
     let calls = figures["busy"]["long_calls"].as_object().unwrap();
-    let carried_out: u64 = calls.values().filter_map(Value::as_u64).sum();
-    assert_eq!((calls.len(), carried_out), (1, 50), "the busy process has no slot: {calls:?}");
+    let mut carried_out: Vec<_> = calls.values().filter_map(Value::as_u64).collect();
+    carried_out.sort_unstable();
+    assert_eq!(carried_out, [0, 50], "the busy process has no slot: {calls:?}");
     assert!(said.contains("S: two processes with all roles"), "{said}");
 }
 

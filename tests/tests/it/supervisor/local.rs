@@ -128,18 +128,14 @@ async fn first_with_local_work(company: &Company) -> JobId {
 async fn quick_work_of_a_process_with_all_roles_has_one_record_for_command_and_result() {
     let mut company = Company::new(MemoryOptions::default());
     company.hire_both("p1", CHAIN, Duration::ZERO, |log| log).await;
-    first_with_local_work(&company).await;
-    let job = company.submit("last").await;
-    let ended = company.ended(&job).await;
-    assert_eq!(ended.view().unwrap().state, JobState::Completed);
+    let job = first_with_local_work(&company).await;
     let done = done(&company, &job).await;
     let joined = done.iter().flatten().count();
-    // A machine that is busy takes longer for some of the work, which then goes through the queue.
-    assert!(joined >= 2, "{joined} of {} records", done.len());
+    // What a busy machine takes longer for goes through the queue.
     assert_eq!(done.len(), 2 + joined + 2 * (11 - joined), "ten steps and the plan");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn local_work_of_an_activation_ends_after_its_time_and_the_rest_is_queued() {
     let mut company = Company::new(MemoryOptions::default());
     company.hire_both("p1", CHAIN, Duration::from_millis(10), |log| log).await;
