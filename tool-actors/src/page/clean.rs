@@ -33,7 +33,7 @@ const PIECE_BYTES: usize = 8 * 1024;
 /// compares each attribute of a tag with all others.
 const SEPARATORS_MAX: usize = 8 * 1024;
 
-/// What is left of a page.
+/// The clean HTML of a page, with its title.
 pub(super) struct Clean {
     pub(super) title: Option<String>,
     pub(super) html: String,
@@ -65,7 +65,7 @@ pub(super) fn clean(html: &str, url: &Url) -> Clean {
             break;
         }
     }
-    // What is left may be a character reference or a `<` that nothing follows.
+    // The tokenizer may still hold a character reference or a `<` at the end of the page.
     if rest.is_empty() {
         tokenizer.end();
     }

@@ -33,7 +33,7 @@ struct Region {
 #[derive(Debug, Default)]
 pub(super) struct Writer {
     html: String,
-    /// What stands before this position does not change any more.
+    /// Position before which the text does not change any more.
     fixed: usize,
     letters: usize,
     /// The preformatted text that is read, and the language of its code.

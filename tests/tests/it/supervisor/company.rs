@@ -98,7 +98,7 @@ fn quick(options: MemoryOptions) -> MemoryOptions {
     }
 }
 
-/// What a supervisor has besides its broker.
+/// The registry, the local pools and the options of a supervisor.
 struct Both {
     registry: Registry,
     local: LocalPools,
