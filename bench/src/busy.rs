@@ -132,8 +132,12 @@ async fn long_calls(
 /// Returns the worker id of the process that carried out the call of a job.
 fn caller(entries: &[Entry]) -> Option<String> {
     let records = entries.iter().filter_map(|entry| entry.record.as_ref().ok());
-    let mut results = records.filter(|record| matches!(record.result(), Some(Fact::Called(_))));
+    let mut results = records.filter(|record| record.results().iter().any(is_called));
     results.next().map(|record| record.by.clone())
+}
+
+fn is_called(fact: &Fact) -> bool {
+    matches!(fact, Fact::Called(_))
 }
 
 /// Builds the table of S.
@@ -151,7 +155,7 @@ pub(crate) fn table(busy: &Busy) -> Table {
     }
     let calls: Vec<_> = busy.long_calls.values().map(usize::to_string).collect();
     table.notes.push(format!(
-        "beside slow calls a diamond has {} records, of which {} hold a command and its result; calls \
+        "beside slow calls a diamond has {} records, of which {} hold commands and their results; calls \
          of {} ms go through the queue: of {LONG_JOBS} each process carried out {}",
         number(busy.logs.records),
         number(busy.logs.joined),

@@ -26,7 +26,7 @@ pub(crate) struct Logs {
     pub(crate) records: f64,
     /// Records of a job that a consumer received: facts, and commands for workers.
     pub(crate) delivered: f64,
-    /// Records of a job that hold a command and its result.
+    /// Records of a job that hold commands and their results.
     pub(crate) joined: f64,
     /// Visits of nodes of a workflow, those of branches and parallel nodes included.
     pub(crate) visits: f64,
@@ -80,7 +80,7 @@ fn is_delivered(entry: &Entry) -> bool {
     }
 }
 
-/// Returns whether a record holds a command and its result.
+/// Returns whether a record holds commands and their results.
 pub(crate) fn is_joined(entry: &Entry) -> bool {
     matches!(entry.family, Family::Do(DecisionKind::Done, _))
 }

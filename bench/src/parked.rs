@@ -8,7 +8,7 @@ use std::{
 
 use futures::{StreamExt, TryStreamExt, stream};
 use proto::{
-    decision::{Decision, DecisionKind, Done, pools},
+    decision::{Decision, DecisionKind, pools},
     door::GiveAnswer,
     fact::Fact,
     id::{JobId, Seq},
@@ -250,6 +250,6 @@ async fn next_command(company: &Company, job: &JobId) -> Result<SystemTime, Fail
 
 /// Returns whether a decision commands a tool call, or stores one that was carried out.
 fn is_call(decision: &Decision) -> bool {
-    matches!(decision, Decision::Call(_))
-        || matches!(decision, Decision::Done(done) if matches!(**done, Done::Call(_)))
+    let commands = decision.clone().into_commands();
+    commands.iter().any(|command| matches!(command, Decision::Call(_)))
 }

@@ -12,7 +12,7 @@ use std::{
 use broker::Broker;
 use futures::{StreamExt, TryStreamExt, stream};
 use proto::{
-    decision::Decision,
+    decision::{Decision, DoneUnit, Span},
     entry::Entry,
     fact::Fact,
     id::{JobId, Seq, WorkId},
@@ -143,25 +143,25 @@ async fn read(broker: &Broker, jobs: &[JobId]) -> Result<Vec<Times>, Failed> {
     logs.buffered(READERS).try_collect().await
 }
 
-/// Returns the names and times of a record. A record with a command and its result counts as both:
-/// the command at the beginning of the work.
+/// Returns the names and times of a record. A record with commands and their results counts as all of
+/// them: a command at the beginning of its work.
 fn named(entry: &Entry) -> Vec<(String, SystemTime)> {
     let at = entry.time.into();
     let known = entry.record.as_ref().ok().and_then(|record| record.known().ok());
-    let names = match known {
-        Some(Known::Fact(fact)) => [of_fact(&fact).map(|name| (name, at)), None],
+    match known {
+        Some(Known::Fact(fact)) => of_fact(&fact).map(|name| (name, at)).into_iter().collect(),
         Some(Known::Decision(decision)) => match decision.clone().into_done() {
-            Some(done) => {
-                let begun = done.begun(entry.time).into();
-                let result = of_fact(&done.result());
-                let command = of_command(&decision.into_command());
-                [Some((command, begun)), result.map(|name| (name, at))]
-            }
-            None => [Some((of_command(&decision), at)), None],
+            Some(done) => done.timed(entry.time).flat_map(of_unit).collect(),
+            None => vec![(of_command(&decision), at)],
         },
-        None => [None, None],
-    };
-    names.into_iter().flatten().collect()
+        None => Vec::new(),
+    }
+}
+
+fn of_unit((unit, span): (&DoneUnit, Span)) -> Vec<(String, SystemTime)> {
+    let command = (of_command(&unit.command()), span.began.into());
+    let result = of_fact(&unit.result()).map(|name| (name, span.ended.into()));
+    std::iter::once(command).chain(result).collect()
 }
 
 fn of_fact(fact: &Fact) -> Option<String> {

@@ -10,7 +10,6 @@ use proto::{
     id::{JobId, Seq, StepId, WorkId},
     limits,
     point::Point,
-    record::Known,
     refusal::Text,
 };
 
@@ -85,9 +84,9 @@ impl<'a> Past<'a> {
         let part = format!("r{revision}");
         let is_first = |entry: &&Entry| {
             timeline.has(entry.seq)
-                && step_of(entry).is_some_and(|(work, of)| {
-                    of == *step && work.as_str().split('.').nth(1) == Some(&*part)
-                })
+                && steps_of(entry)
+                    .iter()
+                    .any(|(work, of)| of == step && work.as_str().split('.').nth(1) == Some(&*part))
         };
         let first = self.entries.iter().find(is_first);
         let before = first
@@ -220,10 +219,14 @@ impl<'a> Past<'a> {
     }
 }
 
-/// Returns the unit of work and the step of a command.
-fn step_of(entry: &Entry) -> Option<(WorkId, StepId)> {
-    let Ok(Known::Decision(decision)) = entry.record.as_ref().ok()?.known() else { return None };
-    match decision.into_command() {
+/// Returns the unit of work and the step of each command of a record.
+fn steps_of(entry: &Entry) -> Vec<(WorkId, StepId)> {
+    let commands = entry.decision().map(Decision::into_commands).unwrap_or_default();
+    commands.into_iter().filter_map(step_of).collect()
+}
+
+fn step_of(command: Decision) -> Option<(WorkId, StepId)> {
+    match command {
         Decision::Turn(work) => Some((work.work, work.step)),
         Decision::Call(work) => Some((work.work, work.step)),
         Decision::Spawn(work) => Some((work.work, work.step)),

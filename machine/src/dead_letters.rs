@@ -80,7 +80,7 @@ pub fn letters(job: &Job, entries: &[Entry]) -> Vec<DeadLetter> {
 fn result_of(entries: &[Entry], work: &WorkId, attempt: Attempt) -> Option<Seq> {
     let unit = Unit { work: work.clone(), attempt };
     let is_result = |entry: &&Entry| {
-        entry.result().is_some_and(|fact| fact.result_of().as_ref() == Some(&unit))
+        entry.results().iter().any(|fact| fact.result_of().as_ref() == Some(&unit))
     };
     entries.iter().find(is_result).map(|entry| entry.seq)
 }

@@ -1,45 +1,103 @@
-//! The fold of a `done` record: of its command, then of its result.
+//! The fold of a `done` record: of each command, then of its result.
 
-use proto::{decision::Done, id::JobId};
+use proto::{
+    decision::{Done, DoneUnit, Span},
+    id::{Generation, JobId},
+};
 
 use super::{
     at::{At, Counted},
     state::{ActiveJob, Job},
 };
 
+/// A half of a unit of a `done` record that the fold has just applied.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Half<'a> {
+    /// The command.
+    Sent(&'a DoneUnit, Span),
+    /// The result.
+    Answered(&'a DoneUnit, Span, Counted),
+}
+
 impl ActiveJob {
-    /// Applies the command and returns `true` if it can follow and its result can answer it.
-    pub(super) fn sent_done(&mut self, at: At, job: &JobId, done: &Done) -> bool {
-        let answers = done.result().result_of() == Some(done.unit());
-        let at = At { time: done.begun(at.time), ..at };
+    /// Applies the command of a unit and returns `true` if it can follow and its result can answer it.
+    pub(super) fn sent_done(&mut self, at: At, job: &JobId, unit: &DoneUnit) -> bool {
+        let answers = unit.result().result_of() == Some(unit.unit());
         answers
-            && match done {
-                Done::Plan(ran) => self.sent_plan(at, &ran.command),
-                Done::Turn(ran) => self.sent_turn(at, &ran.command),
-                Done::Call(ran) => self.sent_call(at, job, &ran.command),
+            && match unit {
+                DoneUnit::Plan(ran) => self.sent_plan(at, &ran.command),
+                DoneUnit::Turn(ran) => self.sent_turn(at, &ran.command),
+                DoneUnit::Call(ran) => self.sent_call(at, job, &ran.command),
             }
+    }
+
+    fn answered_done(&mut self, at: At, unit: &DoneUnit) -> Counted {
+        match unit {
+            DoneUnit::Plan(ran) => self.planned(at.time, &ran.result),
+            DoneUnit::Turn(ran) => self.turned(at, &ran.result),
+            DoneUnit::Call(ran) => self.called(at, &unit.source(), &ran.result),
+        }
     }
 }
 
 impl Job {
-    /// Applies the result after its command, with the conclusions from the command in between. A
-    /// command that could not follow, or that a rollback removed, has no result.
-    pub(super) fn take_result(&mut self, at: At, done: &Done, between: &mut dyn FnMut(&Self)) {
+    /// Applies what follows the first command of a `done` record, with all conclusions, and passes the
+    /// job after each half. Returns `false` if the first command could not follow or is of an earlier
+    /// generation, so that the record has no result.
+    pub(super) fn take_done(
+        &mut self,
+        at: At,
+        done: &Done,
+        halves: &mut dyn FnMut(&Self, Half<'_>),
+    ) -> bool {
+        if !self.may_have_results(done.generation()) {
+            self.ignored += u64::try_from(done.then.len()).unwrap_or(u64::MAX);
+            return false;
+        }
+        let mut left = done.timed(at.time);
+        let Some((first, span)) = left.next() else { return false };
+        let mut follows = self.take_unit(at, first, span, halves);
+        for (unit, span) in left {
+            follows = follows
+                && self.may_have_results(unit.generation())
+                && self.take_command(at, unit, span);
+            if follows {
+                follows = self.take_unit(at, unit, span, halves);
+            } else {
+                self.ignored += 1;
+            }
+        }
+        true
+    }
+
+    fn may_have_results(&self, generation: Generation) -> bool {
         let is_current =
-            |open: &ActiveJob| open.outcome().is_none() && open.generation() == done.generation();
-        if self.poison.is_some() || !self.open.as_ref().is_some_and(is_current) {
-            return;
-        }
-        self.settle(done.begun(at.time));
-        between(self);
-        let Some(open) = self.open.as_mut().filter(|open| open.outcome().is_none()) else { return };
-        let counted = match done {
-            Done::Plan(ran) => open.planned(at.time, &ran.result),
-            Done::Turn(ran) => open.turned(at, &ran.result),
-            Done::Call(ran) => open.called(at, &done.source(), &ran.result),
-        };
-        if counted == Counted::No {
-            self.ignored += 1;
-        }
+            |open: &ActiveJob| open.outcome().is_none() && open.generation() == generation;
+        self.poison.is_none() && self.open.as_ref().is_some_and(is_current)
+    }
+
+    fn take_command(&mut self, at: At, unit: &DoneUnit, span: Span) -> bool {
+        let at = At { time: span.began, ..at };
+        self.open.as_mut().is_some_and(|open| open.sent_done(at, &self.id, unit))
+    }
+
+    /// Applies the result of a command, and the conclusions from both. Returns `true` if the result
+    /// counts.
+    fn take_unit(
+        &mut self,
+        at: At,
+        unit: &DoneUnit,
+        span: Span,
+        halves: &mut dyn FnMut(&Self, Half<'_>),
+    ) -> bool {
+        self.settle(span.began);
+        halves(self, Half::Sent(unit, span));
+        let at = At { time: span.ended, ..at };
+        let open = self.open.as_mut().filter(|open| open.outcome().is_none());
+        let counted = open.map_or(Counted::No, |open| open.answered_done(at, unit));
+        self.ignored += u64::from(counted == Counted::No);
+        self.settle(span.ended);
+        halves(self, Half::Answered(unit, span, counted));
+        counted == Counted::Yes
     }
 }

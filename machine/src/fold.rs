@@ -16,6 +16,7 @@ use proto::{
 use super::{
     at::{At, Counted},
     call::Call,
+    done::Half,
     names,
     state::{ActiveJob, AskedQuestion, EditRequest, Job, Poison, Wakeup},
     step::Exec,
@@ -30,17 +31,16 @@ impl Job {
     /// that cannot follow the records before it poisons the job: from then on only its end counts.
     /// Other jobs are not affected.
     pub fn apply(&mut self, at: At, family: &Family, record: Result<&Known, &Unreadable>) {
-        self.apply_in_halves(at, family, record, &mut |_| ());
+        self.apply_in_halves(at, family, record, &mut |_, _| ());
     }
 
-    /// Applies the next record, and passes the job after the command of a `done` record, before its
-    /// result, to `between`.
+    /// Applies the next record, and passes the job after each half of a `done` record to `halves`.
     pub(super) fn apply_in_halves(
         &mut self,
         at: At,
         family: &Family,
         record: Result<&Known, &Unreadable>,
-        between: &mut dyn FnMut(&Self),
+        halves: &mut dyn FnMut(&Self, Half<'_>),
     ) {
         if at.seq <= self.seq {
             return;
@@ -84,8 +84,10 @@ impl Job {
             }
             (Ok(Known::Decision(decision)), Family::Do(kind, _)) if decision.kind() == *kind => {
                 self.decision(at, decision);
-                if let Decision::Done(done) = &**decision {
-                    self.take_result(at, done, between);
+                if let Decision::Done(done) = &**decision
+                    && self.take_done(at, done, halves)
+                {
+                    return;
                 }
             }
             // The writer may not publish this kind of record, so the record proves nothing.
@@ -194,7 +196,10 @@ impl Job {
                 Decision::Note(Note::GraphEdited { signal, .. }) => open.edited_graph(*signal),
                 Decision::Note(Note::Advanced(advance)) => open.advanced(at.time, advance),
                 Decision::Spawn(work) => open.sent_spawn(at, &self.id, work),
-                Decision::Done(done) => open.sent_done(at, &self.id, done),
+                Decision::Done(done) => done.timed(at.time).next().is_some_and(|(unit, span)| {
+                    let at = At { time: span.began, ..at };
+                    open.sent_done(at, &self.id, unit)
+                }),
                 Decision::Note(
                     note @ (Note::Spawned { .. }
                     | Note::ChildTold { .. }

@@ -16,6 +16,7 @@ use proto::{
 
 use crate::{
     at::At,
+    done::Half,
     state::Job,
     timeline::{self, Timeline, Turn},
 };
@@ -59,7 +60,7 @@ impl Replay {
     }
 
     pub(crate) fn apply(&mut self, at: At, family: &Family, record: Result<&Known, &Unreadable>) {
-        self.apply_in_halves(at, family, record, &mut |_| ());
+        self.apply_in_halves(at, family, record, &mut |_, _| ());
     }
 
     pub(crate) fn apply_in_halves(
@@ -67,12 +68,12 @@ impl Replay {
         at: At,
         family: &Family,
         record: Result<&Known, &Unreadable>,
-        between: &mut dyn FnMut(&Job),
+        halves: &mut dyn FnMut(&Job, Half<'_>),
     ) {
         if at.seq <= self.job.seq {
             return;
         }
-        self.job.apply_in_halves(at, family, record, between);
+        self.job.apply_in_halves(at, family, record, halves);
         if let Err(Unreadable::Forged) = record {
             return;
         }

@@ -97,7 +97,10 @@ pub fn label(decision: &Decision) -> String {
         Decision::Note(Note::ParentTold { job, ask, open, .. }) => {
             format!("tell parent {job} {ask} {}", if *open { "asks" } else { "closed" })
         }
-        Decision::Done(done) => format!("done {}", label(&done.command())),
+        Decision::Done(done) => {
+            let units: Vec<_> = done.units().map(|unit| label(&unit.command())).collect();
+            format!("done {}", units.join(", "))
+        }
         Decision::Note(Note::Held { .. }) => "hold".to_owned(),
         Decision::Note(Note::GraphEdited { signal, .. }) => format!("edit {signal}"),
         Decision::Note(Note::Advanced(advance)) => format!("advance {}", advance.n),

@@ -7,9 +7,9 @@
 use std::borrow::Cow;
 
 use proto::{
-    decision::{CallReply, FullResult, StepTask, TurnWork},
+    decision::{CallReply, Decision, FullResult, StepTask, TurnWork},
     entry::Entry,
-    fact::{TurnCall, TurnReply, Turned},
+    fact::{Fact, TurnCall, TurnReply, Turned},
     fork::{self, Forked},
     id::{Attempt, Seq, WorkId},
     limits,
@@ -301,15 +301,19 @@ fn long(work: &TurnWork, log: &[Stored<'_>]) -> Vec<Long> {
 
 fn whole_result(log: &[Stored<'_>], whole: &FullResult) -> Option<String> {
     let called = log.iter().filter(|stored| stored.is_one_of(["called", "done"]));
-    called.filter_map(|stored| stored.record.result()?.into_called()).find_map(|called| {
+    let mut called =
+        called.flat_map(|stored| stored.record.results()).filter_map(Fact::into_called);
+    called.find_map(|called| {
         let is_it = called.work == whole.work && called.attempt == whole.attempt;
         is_it.then(|| serde_json::to_string(&called.result.flattened()).ok())?
     })
 }
 
+/// Returns the turn at a position. A `done` record holds at most one.
 fn turned(log: &[Stored<'_>], at: Seq) -> Result<Turned, Broken> {
     let stored = log.iter().find(|stored| stored.seq == at);
-    stored.and_then(|stored| stored.record.result()?.into_turned()).ok_or(Broken::NotATurn(at))
+    let results = stored.into_iter().flat_map(|stored| stored.record.results());
+    results.filter_map(Fact::into_turned).next().ok_or(Broken::NotATurn(at))
 }
 
 /// Returns the command that a record answers: the last one up to it for the same unit of work and
@@ -321,7 +325,8 @@ fn command(log: &[Stored<'_>], before: Seq, work: &WorkId, attempt: Attempt) -> 
             && stored.seq <= before
     });
     turns
-        .filter_map(|stored| stored.record.decision()?.into_turn())
+        .filter_map(|stored| stored.record.decision())
+        .flat_map(Decision::into_turns)
         .find(|turn| turn.work == *work && turn.attempt == attempt)
 }
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 pub use self::{
     detect::Detect,
-    done::{Done, Ran},
+    done::{Done, DoneUnit, Ran, Span},
     kind::DecisionKind,
     note::{Closed, Note},
     turn::{CallReply, FullResult, ModelChoice, StepEnd, StepTask, TurnWork},
@@ -54,7 +54,7 @@ pub enum Decision {
     Spawn(Box<SpawnWork>),
     /// Notes an event that needs no reply.
     Note(Note),
-    /// Stores work that the supervisor's own process carried out: the command and its result.
+    /// Stores work that the supervisor's own process carried out: commands and their results.
     Done(Box<Done>),
     /// Ends the job.
     Finish(Finish),
@@ -79,13 +79,15 @@ impl Decision {
 
     /// Returns the notices that the decision gives to a model, or that ended the work.
     #[must_use]
-    pub fn notices(&self) -> &[Notice] {
+    pub fn notices(&self) -> Vec<&Notice> {
         match self {
-            Self::Plan(plan) => &plan.notices,
-            Self::Turn(turn) => &turn.notices,
-            Self::Done(done) => done.notices(),
-            Self::Note(note) => note.notice().map(std::slice::from_ref).unwrap_or_default(),
-            Self::Call(_) | Self::Ask(_) | Self::Wait(_) | Self::Spawn(_) | Self::Finish(_) => &[],
+            Self::Plan(plan) => plan.notices.iter().collect(),
+            Self::Turn(turn) => turn.notices.iter().collect(),
+            Self::Done(done) => done.notices().collect(),
+            Self::Note(note) => note.notice().into_iter().collect(),
+            Self::Call(_) | Self::Ask(_) | Self::Wait(_) | Self::Spawn(_) | Self::Finish(_) => {
+                Vec::new()
+            }
         }
     }
 
@@ -130,8 +132,8 @@ impl Decision {
 }
 
 impl Decision {
-    /// Returns the attempt that the decision orders or has carried out, or `None` when it is about no
-    /// attempt.
+    /// Returns the attempt that the decision orders, or `None` when it orders none. A `done` orders
+    /// nothing: its [units](Done::units) are carried out.
     #[must_use]
     pub fn unit(&self) -> Option<Unit> {
         let (work, attempt) = match self {
@@ -139,30 +141,18 @@ impl Decision {
             Self::Turn(work) => (&work.work, work.attempt),
             Self::Call(work) => (&work.work, work.attempt),
             Self::Spawn(work) => (&work.work, work.attempt),
-            Self::Done(done) => return Some(done.unit()),
-            Self::Ask(_) | Self::Wait(_) | Self::Note(_) | Self::Finish(_) => return None,
+            Self::Ask(_) | Self::Wait(_) | Self::Note(_) | Self::Done(_) | Self::Finish(_) => {
+                return None;
+            }
         };
         Some(Unit { work: work.clone(), attempt })
     }
 
-    /// Returns the command of a model turn, also of one that is done, or `None` for any other
-    /// decision.
+    /// Returns the commands of model turns: of this decision, or of those that are done.
     #[must_use]
-    pub fn into_turn(self) -> Option<TurnWork> {
-        match self {
-            Self::Turn(work) => Some(work),
-            Self::Done(done) => match *done {
-                Done::Turn(ran) => Some(ran.command),
-                Done::Plan(_) | Done::Call(_) => None,
-            },
-            Self::Plan(_)
-            | Self::Call(_)
-            | Self::Ask(_)
-            | Self::Wait(_)
-            | Self::Spawn(_)
-            | Self::Note(_)
-            | Self::Finish(_) => None,
-        }
+    pub fn into_turns(self) -> Vec<TurnWork> {
+        let turns = self.into_commands().into_iter();
+        turns.filter_map(|one| if let Self::Turn(work) = one { Some(work) } else { None }).collect()
     }
 
     /// Returns `true` if the process of the supervisor may carry the command out itself and store it
@@ -185,10 +175,14 @@ impl Decision {
         }
     }
 
-    /// Returns the command of work that is done, and any other decision as it is.
+    /// Returns the commands of work that is done, and any other decision as it is.
     #[must_use]
-    pub fn into_command(self) -> Self {
-        if let Self::Done(done) = self { done.command() } else { self }
+    pub fn into_commands(self) -> Vec<Self> {
+        if let Self::Done(done) = self {
+            done.into_units().map(|unit| unit.command()).collect()
+        } else {
+            vec![self]
+        }
     }
 
     /// Returns the work that is done, or `None` for any other decision.
@@ -236,7 +230,7 @@ impl Decision {
     }
 }
 
-impl Done {
+impl DoneUnit {
     /// Joins a command and its result. Returns the command alone if the fact does not answer it.
     ///
     /// # Errors

@@ -57,11 +57,11 @@ impl Entry {
         self.record.as_ref().ok()?.fact()
     }
 
-    /// Returns the fact, or the result that a `done` stores. Returns `None` for any other decision, or
-    /// when the record cannot be read.
+    /// Returns the fact, or the results that a `done` stores. The list is empty for any other
+    /// decision, and when the record cannot be read.
     #[must_use]
-    pub fn result(&self) -> Option<Fact> {
-        self.record.as_ref().ok()?.result()
+    pub fn results(&self) -> Vec<Fact> {
+        self.record.as_ref().map(Record::results).unwrap_or_default()
     }
 
     /// Returns the decision, or `None` when the record is a fact or cannot be read.

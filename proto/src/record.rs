@@ -23,7 +23,7 @@ use serde::{
 use serde_json::value::RawValue;
 
 use crate::{
-    decision::{Decision, DecisionKind},
+    decision::{Decision, DecisionKind, Done, DoneUnit},
     fact::Fact,
     id::{Unit, WorkerId},
     lang::Language,
@@ -182,13 +182,17 @@ impl Record {
         if let Known::Fact(fact) = self.known().ok()? { Some(*fact) } else { None }
     }
 
-    /// Returns the fact, or the result that a `done` stores. Returns `None` for any other decision, or
-    /// when the record cannot be read.
+    /// Returns the fact, or the results that a `done` stores. The list is empty for any other
+    /// decision, and when the record cannot be read.
     #[must_use]
-    pub fn result(&self) -> Option<Fact> {
-        match self.known().ok()? {
-            Known::Fact(fact) => Some(*fact),
-            Known::Decision(decision) => decision.into_done().map(|done| done.result()),
+    pub fn results(&self) -> Vec<Fact> {
+        match self.known() {
+            Ok(Known::Fact(fact)) => vec![*fact],
+            Ok(Known::Decision(decision)) => {
+                let done = decision.into_done();
+                done.iter().flat_map(Done::units).map(DoneUnit::result).collect()
+            }
+            Err(_) => Vec::new(),
         }
     }
 

@@ -142,7 +142,7 @@ fn work_of(decision: &Decision) -> Option<(&WorkId, u32)> {
         Decision::Wait(wait) => Some((&wait.work, wait.attempt.0)),
         Decision::Ask(ask) => Some((&ask.work, 1)),
         Decision::Spawn(work) => Some((&work.work, work.attempt.0)),
-        Decision::Done(done) => Some(done.work()),
+        Decision::Done(done) => Some(done.first.work()),
         Decision::Note(_) | Decision::Finish(_) => None,
     }
 }

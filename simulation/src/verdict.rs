@@ -167,15 +167,13 @@ fn summarised_for_ever(id: &JobId, entries: &[Entry]) -> Vec<String> {
     let mut said = Vec::new();
     let mut wrong = Vec::new();
     for entry in entries {
-        if let Some(Fact::Turned(turned)) = entry.result()
-            && let TurnReply::Summarised { summary, .. } = turned.reply
-        {
-            said.extend(summary.map(|summary| summary.text));
+        for turned in entry.results().into_iter().filter_map(Fact::into_turned) {
+            if let TurnReply::Summarised { summary, .. } = turned.reply {
+                said.extend(summary.map(|summary| summary.text));
+            }
         }
-        let turn = entry.decision().and_then(Decision::into_turn);
-        if let Some(turn) = turn
-            && let Some(summary) = turn.summary
-        {
+        for turn in entry.decision().map(Decision::into_turns).unwrap_or_default() {
+            let Some(summary) = turn.summary else { continue };
             // A fork has those of the job it was forked from.
             let is_known =
                 turn.after.is_some_and(|after| after.forks() > 0) || said.contains(&summary.text);

@@ -79,9 +79,9 @@ pub(crate) async fn measure(company: &Company, options: &Options) -> Result<Mapp
 fn by_worker(entries: &[Entry]) -> Vec<usize> {
     let mut results = BTreeMap::<&str, usize>::new();
     for record in entries.iter().filter_map(|entry| entry.record.as_ref().ok()) {
-        if matches!(record.result(), Some(Fact::Called(_))) {
-            *results.entry(&record.by).or_default() += 1;
-        }
+        let called = record.results();
+        let called = called.iter().filter(|fact| matches!(fact, Fact::Called(_)));
+        *results.entry(&record.by).or_default() += called.count();
     }
     results.into_values().collect()
 }

@@ -202,7 +202,8 @@ fn line(output: Output, style: &Style, item: &Value, counts: bool) -> Result<(),
                 record: &item["record"],
                 counts,
             };
-            output.line(&history::line(style, &entry))
+            output.line(&history::line(style, &entry))?;
+            history::further(style, &entry).iter().try_for_each(|line| output.line(line))
         }
     }
 }

@@ -7,7 +7,7 @@ use futures::StreamExt;
 use proto::{
     door::{DirectCall, Submit, Tools, Watched},
     escape,
-    fact::Called,
+    fact::{Called, Fact},
     id::{JobId, ToolName},
     interaction::{Answer, Question, QuestionKind},
     label::Labels,
@@ -161,5 +161,5 @@ async fn called(client: &Client, job: &JobId) -> Result<Option<Called>, CliError
 
 fn result(record: &Value) -> Option<Called> {
     let record = Record::from_slice(record.to_string().as_bytes()).ok()?;
-    record.result()?.into_called()
+    record.results().into_iter().rev().find_map(Fact::into_called)
 }

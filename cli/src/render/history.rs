@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use proto::{
-    decision::{Decision, Done, Note},
+    decision::{Decision, DoneUnit, Note},
     escape, excerpt,
     fact::{CallTarget, Fact, PlanReply, Signal, TurnReply},
     fallback::{AnsweredBy, FellBack},
@@ -21,6 +21,8 @@ use crate::{
 
 /// Longest content of an event in a line, in characters.
 const DATA_CHARS: usize = 60;
+/// Columns before the words of a record: position, family and kind, and spaces. The time is between.
+const WORDS_INDENT: usize = 28;
 /// Columns before the text of a reasoning.
 const REASONING_INDENT: usize = 9;
 
@@ -241,6 +243,33 @@ fn turn_reply(style: &Style, reply: &TurnReply) -> (Tone, String) {
     }
 }
 
+/// Renders the units of a `done` record after the first one, a line for each.
+pub(crate) fn further(style: &Style, entry: &Entry<'_>) -> Vec<String> {
+    let known = read(entry.record).ok();
+    let indent = WORDS_INDENT + style.clock(entry.time).len();
+    let done = match known {
+        Some(Known::Decision(decision)) => decision.into_done(),
+        Some(Known::Fact(_)) | None => None,
+    };
+    let further = done.iter().flat_map(|done| &done.then).map(|unit| {
+        let (tone, words) = done_unit(style, unit);
+        Line::new()
+            .add(Tone::Plain, " ".repeat(indent))
+            .add(tone, escape::line(&words))
+            .render(style)
+    });
+    further.collect()
+}
+
+fn done_unit(style: &Style, unit: &DoneUnit) -> (Tone, String) {
+    let (tone, result) = fact(style, &unit.result());
+    let words = match unit {
+        DoneUnit::Call(ran) => format!("{} {} {result}", ran.command.tool, ran.command.args),
+        DoneUnit::Plan(_) | DoneUnit::Turn(_) => result,
+    };
+    (tone, words)
+}
+
 fn decision(style: &Style, decision: &Decision) -> (Tone, String) {
     match decision {
         Decision::Plan(work) => (Tone::Busy, format!("{}#{}", work.work, work.attempt)),
@@ -278,14 +307,7 @@ fn decision(style: &Style, decision: &Decision) -> (Tone, String) {
             | Note::ParentTold { .. }
             | Note::Concluded { .. }),
         ) => (Tone::Dim, kin::note(style, note)),
-        Decision::Done(done) => {
-            let (tone, result) = fact(style, &done.result());
-            let words = match &**done {
-                Done::Call(ran) => format!("{} {} {result}", ran.command.tool, ran.command.args),
-                Done::Plan(_) | Done::Turn(_) => result,
-            };
-            (tone, words)
-        }
+        Decision::Done(done) => done_unit(style, &done.first),
         Decision::Note(Note::Held { .. }) => (Tone::Dim, style.say(Text::LogHeld)),
         Decision::Note(Note::Advanced(advance)) => (Tone::Dim, advance::line(advance)),
         Decision::Note(Note::GraphEdited { signal, .. }) => {
@@ -332,5 +354,43 @@ mod tests {
             ["       … First look.", "       … Then \\u{1b}[2J write."]
         );
         assert!(reasoning(&style, &json!({"body": {}})).is_empty());
+    }
+
+    #[test]
+    fn further_units_of_a_record_stand_below_the_first_one() {
+        let style = Style::plain(None);
+        let unit = |step: &str, n: u32| {
+            json!({
+                "kind": "call",
+                "command": {
+                    "work": format!("g0.r0.{step}"), "attempt": 1, "step": step, "tool": "echo",
+                    "version": "1", "pool": "builtin", "effect": "pure", "args": {"value": n},
+                    "idempotency_key": step,
+                },
+                "result": {
+                    "work": format!("g0.r0.{step}"), "attempt": 1, "duration_ms": n,
+                    "result": {"success": true, "data": n},
+                },
+            })
+        };
+        let mut body = unit("a", 1);
+        body["then"] = json!([unit("b", 2), unit("c", 3)]);
+        let record = json!({"v": 1, "kind": "done", "id": "r", "by": "w", "body": body});
+        let (family, time) = ("do.done.none", style.now);
+        let entry = Entry { seq: 7, family, time, record: &record, counts: true };
+        let lines = further(&style, &entry);
+        let all: Vec<_> = lines.iter().map(|line| line.trim()).collect();
+        assert_eq!(
+            all,
+            [
+                r#"echo {"value":2} g0.r0.b#1 ok in 2ms 2"#,
+                r#"echo {"value":3} g0.r0.c#1 ok in 3ms 3"#
+            ]
+        );
+        let first = line(&style, &entry);
+        let words = first.find("echo").unwrap();
+        assert!(lines.iter().all(|line| line.find("echo") == Some(words)), "{first}\n{lines:?}");
+        let unreadable = json!({"body": {}});
+        assert!(further(&style, &Entry { record: &unreadable, ..entry }).is_empty());
     }
 }

@@ -14,10 +14,15 @@ use proto::entry::Entry;
 use proto::{
     id::JobId,
     job::{JobState, Outcome, SubStatus},
-    record::{Known, Record, Unreadable},
+    record::{Known, Unreadable},
 };
 
-use crate::{Job, Replay};
+use crate::{
+    Job, Replay,
+    at::{At, Counted},
+    done::Half,
+    replay::known,
+};
 
 pub use self::finding::Finding;
 use self::units::Units;
@@ -61,7 +66,15 @@ pub fn check(id: &JobId, entries: &[Entry]) -> Checked {
         }
         let ignored = job.ignored();
         let (was_parked, generation) = (job.poison().is_some(), job.generation());
-        replay.take(entry);
+        let by = entry.record.as_ref().map(|record| record.by.as_str()).unwrap_or_default();
+        let known = known(entry);
+        let at = At::of(entry);
+        replay.apply_in_halves(at, &entry.family, known.as_ref(), &mut |_, half| match half {
+            Half::Sent(unit, _) => units.done(entry.seq, unit),
+            Half::Answered(unit, _, counted) => {
+                units.fact(entry, by, &unit.result(), counted == Counted::Yes);
+            }
+        });
         let job = replay.job();
         if job.generation() > generation {
             units.abandon();
@@ -70,24 +83,18 @@ pub fn check(id: &JobId, entries: &[Entry]) -> Checked {
         if was_parked || job.poison().is_some() {
             continue;
         }
-        let by = entry.record.as_ref().map(|record| record.by.as_str()).unwrap_or_default();
-        match entry.record.as_ref().map(Record::known) {
-            Ok(Ok(Known::Fact(fact))) => units.fact(entry, by, &fact, job.ignored() == ignored),
-            Ok(Ok(Known::Decision(decision))) if decision.generation() < generation => {
+        match known {
+            Ok(Known::Fact(fact)) => units.fact(entry, by, &fact, job.ignored() == ignored),
+            Ok(Known::Decision(decision)) if decision.generation() < generation => {
                 units.fenced(entry.seq, &decision);
             }
-            Ok(Ok(Known::Decision(decision))) => {
-                units.decision(entry.seq, &decision);
-                if let Some(done) = decision.into_done() {
-                    units.fact(entry, by, &done.result(), job.ignored() == ignored);
-                }
-            }
-            Ok(Err(
+            Ok(Known::Decision(decision)) => units.decision(entry.seq, &decision),
+            Err(
                 Unreadable::Body { unit: Some(unit), .. }
                 | Unreadable::Kind { unit: Some(unit), .. },
-            )) if job.ignored() == ignored => units.broke(unit),
+            ) if job.ignored() == ignored => units.broke(unit),
             // The record changed nothing, or it poisons the fold, which is reported below.
-            Ok(Err(_)) | Err(_) => {}
+            Err(_) => {}
         }
     }
     let job = replay.into_job();

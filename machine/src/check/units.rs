@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proto::entry::Entry;
 use proto::{
-    decision::{CallWork, Decision, Done, Note},
+    decision::{CallWork, Decision, DoneUnit, Note},
     fact::Fact,
     family::News,
     id::{Seq, Unit, WorkId},
@@ -61,11 +61,8 @@ impl Units {
         }
         match decision {
             Decision::Plan(_) | Decision::Turn(_) | Decision::Spawn(_) => {}
-            Decision::Done(done) => {
-                if let Done::Call(ran) = &**done {
-                    self.key(seq, &ran.command);
-                }
-            }
+            // Only the units that the fold applied count: see `Self::done`.
+            Decision::Done(_) => {}
             Decision::Call(work) => {
                 self.key(seq, work);
                 if work.refused.is_some() {
@@ -107,6 +104,14 @@ impl Units {
                 self.other(seq, end);
                 self.ended = true;
             }
+        }
+    }
+
+    /// Records the command of a unit that is done and that the fold applied.
+    pub(super) fn done(&mut self, seq: Seq, unit: &DoneUnit) {
+        self.command(seq, &unit.unit());
+        if let DoneUnit::Call(ran) = unit {
+            self.key(seq, &ran.command);
         }
     }
 

@@ -150,7 +150,7 @@ impl Projection {
             let last = self.notices.iter().filter(|(of, _)| of_job || **of == step);
             !last.flat_map(|(_, told)| told).any(|told| told.repeats(notice))
         };
-        events.extend(decision.notices().iter().filter(is_new).map(|notice| {
+        events.extend(decision.notices().into_iter().filter(is_new).map(|notice| {
             Happened::Notice(NoticeEvent {
                 notice: notice.clone(),
                 message: notice.told(after.language()),
@@ -158,7 +158,8 @@ impl Projection {
                 step: step.clone(),
             })
         }));
-        self.notices.insert(step, decision.notices().to_vec());
+        let notices = decision.notices().into_iter().cloned().collect();
+        self.notices.insert(step, notices);
     }
 
     /// Adds messages of agents, and errors.

@@ -1,4 +1,4 @@
-//! Work that the process of the supervisor carried out itself: the command and its result in one
+//! Work that the process of the supervisor carried out itself: commands and their results in one
 //! record.
 
 use jiff::{SignedDuration, Timestamp};
@@ -15,14 +15,27 @@ use crate::{
     source::Source,
 };
 
-/// A command and its result, which one decision stores.
+/// Commands and their results, which one decision stores.
 ///
-/// The fold of this decision is the fold of the command followed by the fold of the result. No worker
-/// consumes it.
+/// The fold of this decision is the fold of the first command, then of its result, then of the next
+/// command, and so on. Further units were decided before the first one was stored, so a fact may have
+/// been stored in between. They count while each can follow what precedes it: from the first one that
+/// cannot, none counts. No worker consumes this decision.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Done {
+    /// First unit, which follows from the log.
+    #[serde(flatten)]
+    pub first: DoneUnit,
+    /// Units that were carried out after it, in order, all of the generation of the first one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub then: Vec<DoneUnit>,
+}
+
+/// A unit of work that is done: a command and its result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[expect(clippy::large_enum_variant, reason = "a decision keeps it boxed")]
-pub enum Done {
+pub enum DoneUnit {
     /// A plan.
     Plan(Ran<PlanWork, Planned>),
     /// A model turn.
@@ -43,7 +56,68 @@ pub struct Ran<C, R> {
     pub took_ms: u64,
 }
 
+impl From<DoneUnit> for Done {
+    fn from(first: DoneUnit) -> Self {
+        Self { first, then: Vec::new() }
+    }
+}
+
 impl Done {
+    /// Returns the units in the order in which they were carried out.
+    pub fn units(&self) -> impl DoubleEndedIterator<Item = &DoneUnit> {
+        std::iter::once(&self.first).chain(&self.then)
+    }
+
+    /// Returns the units in the order in which they were carried out.
+    pub fn into_units(self) -> impl Iterator<Item = DoneUnit> {
+        std::iter::once(self.first).chain(self.then)
+    }
+
+    /// Returns each unit with the times at which its work began and ended, from the time at which the
+    /// record was stored. Units are carried out one after the other, without a pause.
+    pub fn timed(&self, stored: Timestamp) -> impl Iterator<Item = (&DoneUnit, Span)> {
+        let mut ended = stored;
+        let mut timed: Vec<_> = self
+            .units()
+            .rev()
+            .map(|unit| {
+                let span = Span { began: unit.begun(ended), ended };
+                ended = span.began;
+                (unit, span)
+            })
+            .collect();
+        timed.reverse();
+        timed.into_iter()
+    }
+
+    /// Returns the time that the work of all units took, in milliseconds.
+    #[must_use]
+    pub fn took_ms(&self) -> u64 {
+        self.units().map(DoneUnit::took_ms).fold(0, u64::saturating_add)
+    }
+
+    /// Returns the notices that the commands gave to a model.
+    pub fn notices(&self) -> impl Iterator<Item = &Notice> {
+        self.units().flat_map(DoneUnit::notices)
+    }
+
+    /// Returns the generation of the job in which the commands were decided.
+    #[must_use]
+    pub fn generation(&self) -> Generation {
+        self.first.generation()
+    }
+}
+
+/// The time between the beginning and the end of a unit's work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// Beginning.
+    pub began: Timestamp,
+    /// End.
+    pub ended: Timestamp,
+}
+
+impl DoneUnit {
     /// Returns the result as a fact of its own.
     #[must_use]
     pub fn result(&self) -> Fact {
@@ -91,11 +165,10 @@ impl Done {
         }
     }
 
-    /// Returns the time at which the work began, from the time at which its record was stored.
-    #[must_use]
-    pub fn begun(&self, stored: Timestamp) -> Timestamp {
+    /// Returns the time at which the work began, from the time at which it ended.
+    fn begun(&self, ended: Timestamp) -> Timestamp {
         let took = i64::try_from(self.took_ms()).map(SignedDuration::from_millis);
-        took.ok().and_then(|took| stored.checked_sub(took).ok()).unwrap_or(stored)
+        took.ok().and_then(|took| ended.checked_sub(took).ok()).unwrap_or(ended)
     }
 
     /// Returns the time that the work took, in milliseconds.

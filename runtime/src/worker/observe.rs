@@ -154,7 +154,7 @@ fn describe(span: &mut Span, job: &JobId, decision: &Decision) {
     match decision {
         Decision::Plan(plan) => span.work(job, &plan.work, plan.attempt),
         Decision::Wait(wait) => span.work(job, &wait.work, wait.attempt),
-        Decision::Done(done) => describe(span, job, &done.command()),
+        Decision::Done(done) => describe(span, job, &done.first.command()),
         Decision::Spawn(work) => span.work(job, &work.work, work.attempt),
         Decision::Turn(turn) => {
             span.work(job, &turn.work, turn.attempt);

@@ -24,7 +24,7 @@ pub(super) fn excuse(played: &Played) -> Option<Excuse> {
     // Whether a fault of the world broke the attempt of each unit of work that reported last.
     let mut last: BTreeMap<(&JobId, WorkId), bool> = BTreeMap::new();
     for (job, entries) in &evidence.logs {
-        for fact in entries.iter().filter_map(Entry::result) {
+        for fact in entries.iter().flat_map(Entry::results) {
             let (work, is_broken) = match fact {
                 Fact::Planned(planned) => {
                     let error = failure_of_plan(planned.reply);

@@ -69,7 +69,8 @@ impl fmt::Display for Waypoint {
 pub(super) fn of(entries: &[Entry]) -> Vec<Waypoint> {
     let mut seen = BTreeSet::new();
     let mut path = Vec::new();
-    for decision in entries.iter().filter_map(Entry::decision).map(Decision::into_command) {
+    let decisions = entries.iter().filter_map(Entry::decision);
+    for decision in decisions.flat_map(Decision::into_commands) {
         let (work, point) = match decision {
             Decision::Plan(plan) => (plan.work, Waypoint::Plan),
             Decision::Turn(turn) => (turn.work, Waypoint::Turn),

@@ -129,17 +129,17 @@ fn old_results(id: &JobId, entries: &[Entry]) -> Vec<String> {
             continue;
         }
         // A job below ends whenever it does, and costs what it did.
-        let Some(
-            Fact::Planned(Planned { work, .. })
+        for fact in entry.results() {
+            let (Fact::Planned(Planned { work, .. })
             | Fact::Turned(Turned { work, .. })
-            | Fact::Called(Called { work, .. }),
-        ) = entry.result()
-        else {
-            continue;
-        };
-        if work.generation() != now {
-            let seq = entry.seq;
-            wrong.push(format!("{id}: record {seq} counts for {work} in generation {now}"));
+            | Fact::Called(Called { work, .. })) = fact
+            else {
+                continue;
+            };
+            if work.generation() != now {
+                let seq = entry.seq;
+                wrong.push(format!("{id}: record {seq} counts for {work} in generation {now}"));
+            }
         }
     }
     wrong

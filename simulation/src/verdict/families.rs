@@ -88,6 +88,7 @@ impl Read {
             let ignored = replay.job().ignored();
             replay.take(entry);
             let counted = replay.job().ignored() == ignored;
+            let ignored = replay.job().ignored().saturating_sub(ignored);
             match entry.known() {
                 Some(Known::Fact(fact)) => {
                     if counted {
@@ -96,8 +97,11 @@ impl Read {
                     since_decision.push(read.cost());
                 }
                 Some(Known::Decision(decision)) => {
-                    if counted && let Decision::Done(done) = &*decision {
-                        read.hear(done.result());
+                    if let Decision::Done(done) = &*decision {
+                        // The last units are those that could not follow.
+                        let ignored = usize::try_from(ignored).unwrap_or(usize::MAX);
+                        let counted = done.units().count().saturating_sub(ignored);
+                        done.units().take(counted).for_each(|unit| read.hear(unit.result()));
                     }
                     if let Decision::Finish(finish) = &*decision {
                         since_decision.push(read.cost());

@@ -79,7 +79,7 @@ fn moves_of(entry: &Entry) -> Option<Vec<Move>> {
 /// Returns the values of model turns, by the text of their visit.
 fn values(entries: &[Entry]) -> BTreeMap<String, Value> {
     let mut values = BTreeMap::new();
-    for fact in entries.iter().filter_map(Entry::result) {
+    for fact in entries.iter().flat_map(Entry::results) {
         let Fact::Turned(turned) = fact else { continue };
         let TurnReply::Done { value, .. } = turned.reply else { continue };
         if let Some(visit) = turned.work.as_str().split('.').nth(2) {

@@ -35,7 +35,10 @@ impl Misreading {
             Decision::Plan(plan) => (&plan.work, plan.attempt),
             Decision::Turn(turn) => (&turn.work, turn.attempt),
             Decision::Call(call) => (&call.work, call.attempt),
-            Decision::Done(done) => return self.note(job, &done.command()),
+            Decision::Done(done) => {
+                done.units().for_each(|unit| self.note(job, &unit.command()));
+                return;
+            }
             Decision::Ask(_)
             | Decision::Wait(_)
             | Decision::Spawn(_)

@@ -2,7 +2,7 @@
 
 use machine::{Job, Next, Tell};
 use proto::{
-    decision::{CallWork, Decision, Done, Note},
+    decision::{CallWork, Decision, Done, DoneUnit, Note},
     id::{Seq, TimerName},
 };
 
@@ -131,8 +131,8 @@ impl Pending {
     /// worker takes the command.
     fn take_result(&mut self, ran: Ran) {
         let command = self.next.decision.clone();
-        if let Ok(done) = Done::of(command, ran.fact, ran.took_ms) {
-            self.next.decision = Decision::Done(Box::new(done));
+        if let Ok(unit) = DoneUnit::of(command, ran.fact, ran.took_ms) {
+            self.next.decision = Decision::Done(Box::new(Done::from(unit)));
         }
     }
 

@@ -169,7 +169,7 @@ impl JobState {
                     }
                     let kind = next.decision.kind();
                     let advances = matches!(next.decision, Decision::Note(Note::Advanced(_)));
-                    let notices = next.decision.notices().to_vec();
+                    let notices: Vec<_> = next.decision.notices().into_iter().cloned().collect();
                     let wait = if let Decision::Wait(wait) = &next.decision {
                         Some(wait.work.clone())
                     } else {

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use machine::{
     Job, Next,
     cancellation::{Cancellation, Verdict},
-    replay,
+    replay, testing,
 };
 use proto::{
     decision::{Decision, DecisionKind, Done, Note},
@@ -250,7 +250,8 @@ impl Log {
         self.fenced += u8::from(is_fenced);
         let advances = matches!(decision, Decision::Note(Note::Advanced(_)));
         self.overtaken += u8::from(advances && before.has_requested_edit);
-        if !is_fenced && !self.sent.insert(label.to_owned()) {
+        let is_done = decision.kind() == DecisionKind::Done;
+        if !is_fenced && !is_done && !self.sent.insert(label.to_owned()) {
             self.wrong.insert(claims::DECIDED_ONCE);
         }
         match decision {
@@ -270,23 +271,32 @@ impl Log {
                     self.wrong.insert(claims::WAITS_OR_CALLS_OFF);
                 }
             }
-            Decision::Done(done) => self.done(done, is_fenced),
+            Decision::Done(done) if !is_fenced => {
+                let dropped = self.job.ignored() - before.ignored;
+                self.done(done, usize::try_from(dropped).expect("the record is short"));
+            }
+            Decision::Done(_) => {}
             Decision::Plan(_) | Decision::Turn(_) | Decision::Call(_) | Decision::Ask(_) => {}
             Decision::Wait(_) | Decision::Note(_) => {}
         }
     }
 
-    /// Checks work that is done, which counts like a result.
-    fn done(&mut self, done: &Done, is_fenced: bool) {
-        self.done += 1;
-        if is_fenced {
-            return;
-        }
+    /// Checks work that is done, which counts like commands and results. The last `dropped` units could
+    /// not follow.
+    fn done(&mut self, done: &Done, dropped: usize) {
+        let count = done.units().count() - dropped;
         if self.job.view().is_some_and(|view| view.plan.is_some()) {
             self.planned.get_or_insert(self.written.len());
         }
-        if !self.counted.insert(Some(done.unit())) {
-            self.wrong.insert(claims::COUNTED_ONCE);
+        for unit in done.units().take(count) {
+            self.done += 1;
+            let label = testing::label(&unit.command());
+            if !self.sent.insert(format!("{} {label}", unit.generation())) {
+                self.wrong.insert(claims::DECIDED_ONCE);
+            }
+            if !self.counted.insert(Some(unit.unit())) {
+                self.wrong.insert(claims::COUNTED_ONCE);
+            }
         }
     }
 

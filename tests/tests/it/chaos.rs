@@ -229,26 +229,28 @@ async fn check_logs(broker: &Broker, jobs: &[machine::Job]) -> usize {
         let (mut sent, mut keys, mut finishes) = (BTreeSet::new(), BTreeMap::new(), 0);
         for entry in broker.log.read(job.id(), Seq(0)).await.unwrap() {
             let Ok(Known::Decision(decision)) = entry.record.unwrap().known() else { continue };
-            match decision.into_command() {
-                Decision::Call(call) => {
-                    assert!(
-                        sent.insert((call.work.clone(), call.attempt)),
-                        "{} was sent twice",
-                        call.work
-                    );
-                    let key = keys
-                        .entry(call.work.clone())
-                        .or_insert_with(|| call.idempotency_key.clone());
-                    assert_eq!(*key, call.idempotency_key, "the key of {} changed", call.work);
+            for command in decision.into_commands() {
+                match command {
+                    Decision::Call(call) => {
+                        assert!(
+                            sent.insert((call.work.clone(), call.attempt)),
+                            "{} was sent twice",
+                            call.work
+                        );
+                        let key = keys
+                            .entry(call.work.clone())
+                            .or_insert_with(|| call.idempotency_key.clone());
+                        assert_eq!(*key, call.idempotency_key, "the key of {} changed", call.work);
+                    }
+                    Decision::Finish(_) => finishes += 1,
+                    Decision::Plan(_)
+                    | Decision::Turn(_)
+                    | Decision::Ask(_)
+                    | Decision::Wait(_)
+                    | Decision::Spawn(_)
+                    | Decision::Note(_)
+                    | Decision::Done(_) => {}
                 }
-                Decision::Finish(_) => finishes += 1,
-                Decision::Plan(_)
-                | Decision::Turn(_)
-                | Decision::Ask(_)
-                | Decision::Wait(_)
-                | Decision::Spawn(_)
-                | Decision::Note(_)
-                | Decision::Done(_) => {}
             }
         }
         assert_eq!(finishes, 1, "{} has one end", job.id());

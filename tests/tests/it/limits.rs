@@ -13,10 +13,10 @@ use proto::{
     budget::Axis,
     decision::Decision,
     door::{AgentChoice, Submit},
+    entry::Entry,
     id::{JobId, Seq},
     job::{FailReason, JobState, Outcome},
     notice::Notice,
-    record::Known,
     view::JobView,
 };
 use serde_json::{Value, json};
@@ -70,23 +70,7 @@ fn failed(view: &JobView) -> (FailReason, &str) {
 /// Returns the turn commands of a job.
 async fn turns(broker: &Broker, id: &str) -> Vec<proto::decision::TurnWork> {
     let entries = broker.log.read(&JobId::new(id).unwrap(), Seq(0)).await.unwrap();
-    let known = entries.iter().filter_map(|entry| entry.record.as_ref().ok()?.known().ok());
-    known
-        .filter_map(|known| match known {
-            Known::Decision(decision) => match decision.into_command() {
-                Decision::Turn(turn) => Some(turn),
-                Decision::Plan(_)
-                | Decision::Call(_)
-                | Decision::Ask(_)
-                | Decision::Wait(_)
-                | Decision::Spawn(_)
-                | Decision::Note(_)
-                | Decision::Done(_)
-                | Decision::Finish(_) => None,
-            },
-            Known::Fact(_) => None,
-        })
-        .collect()
+    entries.iter().filter_map(Entry::decision).flat_map(Decision::into_turns).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -70,22 +70,24 @@ async fn a_supervisor_that_goes_on_after_another_has_taken_over_changes_nothing_
         let (mut sent, mut finishes) = (BTreeSet::new(), 0);
         for entry in broker.log.read(id, Seq(0)).await.unwrap() {
             let Ok(Known::Decision(decision)) = entry.record.unwrap().known() else { continue };
-            match decision.into_command() {
-                Decision::Call(call) => {
-                    assert!(
-                        sent.insert((call.work.clone(), call.attempt)),
-                        "{} was sent twice",
-                        call.work
-                    );
+            for command in decision.into_commands() {
+                match command {
+                    Decision::Call(call) => {
+                        assert!(
+                            sent.insert((call.work.clone(), call.attempt)),
+                            "{} was sent twice",
+                            call.work
+                        );
+                    }
+                    Decision::Finish(_) => finishes += 1,
+                    Decision::Plan(_)
+                    | Decision::Turn(_)
+                    | Decision::Ask(_)
+                    | Decision::Wait(_)
+                    | Decision::Spawn(_)
+                    | Decision::Note(_)
+                    | Decision::Done(_) => {}
                 }
-                Decision::Finish(_) => finishes += 1,
-                Decision::Plan(_)
-                | Decision::Turn(_)
-                | Decision::Ask(_)
-                | Decision::Wait(_)
-                | Decision::Spawn(_)
-                | Decision::Note(_)
-                | Decision::Done(_) => {}
             }
         }
         assert_eq!((sent.len(), finishes), (4, 1), "{id}");

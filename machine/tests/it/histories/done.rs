@@ -1,11 +1,11 @@
-//! Recorded logs in which each command that is followed by its result is one `done` record: they
-//! lead to the same states, events and transcripts.
+//! Recorded logs in which commands that are followed by their results are `done` records, of one unit
+//! or of several: they lead to the same states, events and transcripts.
 
 use std::collections::BTreeSet;
 
 use machine::{Replay, check, events::Projection, rollback_target, testing::state, transcript};
 use proto::{
-    decision::{Decision, DecisionKind, Done, pools},
+    decision::{Decision, DecisionKind, Done, DoneUnit, pools},
     entry::Entry,
     event::Event,
     fact::{Fact, Signal, Signaled, Source},
@@ -45,11 +45,41 @@ fn done_of(command: &Entry, result: &Entry) -> Option<Entry> {
     else {
         return None;
     };
-    let done = Decision::Done(Box::new(Done::of(*decision, *fact, 1).ok()?));
+    let unit = DoneUnit::of(*decision, *fact, 1).ok()?;
+    Some(stored(Done::from(unit), result))
+}
+
+/// Returns the record in the place of an entry.
+fn stored(done: Done, place: &Entry) -> Entry {
     let by = WorkerId::new("all-1").unwrap();
-    let record = Ok(Record::of_decision(&done, "id", &by).unwrap());
+    let record = Ok(Record::of_decision(&Decision::Done(Box::new(done)), "id", &by).unwrap());
     let family = Family::Do(DecisionKind::Done, pools::nobody());
-    Some(Entry { family, record, ..result.clone() })
+    Entry { family, record, ..place.clone() }
+}
+
+/// Returns the log with one record in the place of consecutive `done` records, up to the next turn.
+/// The position is that of the first, because later turns name the positions of turns.
+fn batched(entries: &[Entry]) -> Vec<Entry> {
+    let named: BTreeSet<Seq> = entries.iter().filter_map(rollback_target).collect();
+    let mut batched: Vec<Entry> = Vec::new();
+    for entry in entries {
+        let before = batched.last().filter(|last| !named.contains(&last.seq)).and_then(done);
+        match (before, done(entry)) {
+            (Some(mut before), Some(further))
+                if may_join(&further) && !named.contains(&entry.seq) =>
+            {
+                before.then.extend(further.into_units());
+                let place = batched.last_mut().unwrap();
+                *place = stored(before, place);
+            }
+            (_, _) => batched.push(entry.clone()),
+        }
+    }
+    batched
+}
+
+fn may_join(further: &Done) -> bool {
+    !matches!(further.first, DoneUnit::Turn(_))
 }
 
 /// Returns the stable parts of each state after a position of both logs.
@@ -84,27 +114,41 @@ fn happened(job: &JobId, entries: &[Entry]) -> Vec<String> {
 }
 
 fn transcripts(entries: &[Entry]) -> Vec<String> {
-    let turns = entries.iter().filter_map(Entry::decision).filter_map(Decision::into_turn);
+    let turns = entries.iter().filter_map(Entry::decision).flat_map(Decision::into_turns);
     let turns = turns.filter(transcript::needs_log);
     turns.map(|turn| format!("{:?}", transcript::read(&turn, entries))).collect()
 }
 
 #[test]
 fn a_log_whose_work_was_done_by_the_supervisors_process_means_the_same() {
-    let mut done = 0;
-    for History { name, job, entries, .. } in file::all() {
-        let joined = joined(&entries);
-        done += entries.len() - joined.len();
-        let kept = joined.iter().map(|entry| entry.seq).collect();
-        assert_eq!(states(&job, &joined, &kept), states(&job, &entries, &kept), "{name}");
-        assert_eq!(happened(&job, &joined), happened(&job, &entries), "{name}");
-        assert_eq!(transcripts(&joined), transcripts(&entries), "{name}");
-        let (whole, short) = (check::check(&job, &entries), check::check(&job, &joined));
-        assert_eq!(short.findings, whole.findings, "{name}");
-        assert_eq!((short.commands, short.results), (whole.commands, whole.results), "{name}");
-        assert_eq!(short.outcome, whole.outcome, "{name}");
+    let (mut done, mut further) = (0, 0);
+    for history in file::all() {
+        let joined = joined(&history.entries);
+        let batched = batched(&joined);
+        done += history.entries.len() - joined.len();
+        further += joined.len() - batched.len();
+        means_the_same(&history, &joined);
+        means_the_same(&history, &batched);
     }
     assert!(done > 100, "only {done} commands are followed by their results");
+    assert!(further > 50, "only {further} units are further ones of a record");
+}
+
+fn means_the_same(History { name, job, entries, .. }: &History, joined: &[Entry]) {
+    // In between, a record of several units is ahead.
+    let is_single = |entry: &&Entry| done(entry).is_none_or(|done| done.then.is_empty());
+    let kept = joined.iter().filter(is_single).map(|entry| entry.seq).collect();
+    let (short, whole) = (states(job, joined, &kept), states(job, entries, &kept));
+    for (n, (short, whole)) in short.iter().zip(&whole).enumerate() {
+        assert_eq!(short, whole, "{name}, state {n}");
+    }
+    assert_eq!(short.len(), whole.len(), "{name}");
+    assert_eq!(happened(job, joined), happened(job, entries), "{name}");
+    assert_eq!(transcripts(joined), transcripts(entries), "{name}");
+    let (whole, short) = (check::check(job, entries), check::check(job, joined));
+    assert_eq!(short.findings, whole.findings, "{name}");
+    assert_eq!((short.commands, short.results), (whole.commands, whole.results), "{name}");
+    assert_eq!(short.outcome, whole.outcome, "{name}");
 }
 
 #[test]
@@ -128,7 +172,7 @@ fn work_that_a_rollback_took_out_has_the_events_of_its_two_records() {
     let record = Ok(Record::of_fact(&Fact::Signaled(signaled), "back", &door).unwrap());
     let seq = Seq(last.seq.0 + 1);
     joined.push(Entry { seq, family: Family::In(Source::Door), record, ..last.clone() });
-    let unit = Some(done(&late).unwrap().unit());
+    let unit = Some(done(&late).unwrap().first.unit());
     let is_of_unit = |entry: &&Entry| {
         entry.decision().map_or_else(|| entry.fact()?.result_of(), |one| one.unit()) == unit
     };
@@ -147,14 +191,8 @@ fn a_done_record_whose_result_answers_another_command_parks_the_job() {
     let mut joined = joined(&entries);
     let place = joined.iter().position(|entry| done(entry).is_some()).unwrap();
     let mut wrong = done(&joined[place]).unwrap();
-    match &mut wrong {
-        Done::Plan(ran) => ran.result.attempt = ran.result.attempt.next(),
-        Done::Turn(ran) => ran.result.attempt = ran.result.attempt.next(),
-        Done::Call(ran) => ran.result.attempt = ran.result.attempt.next(),
-    }
-    let by = WorkerId::new("all-1").unwrap();
-    let wrong = Decision::Done(Box::new(wrong));
-    joined[place].record = Ok(Record::of_decision(&wrong, "id", &by).unwrap());
+    name_another_attempt(&mut wrong.first);
+    joined[place] = stored(wrong, &joined[place].clone());
     let folded = machine::replay(&job, &joined[..=place]);
     assert_eq!(folded.poison().map(|poison| poison.seq), Some(joined[place].seq));
 }
@@ -173,9 +211,57 @@ fn a_fact_that_answers_another_command_makes_no_done_record() {
                 command.kind(),
                 DecisionKind::Plan | DecisionKind::Turn | DecisionKind::Call
             );
-            let done = Done::of(command.clone(), fact.clone(), 0);
+            let done = DoneUnit::of(command.clone(), fact.clone(), 0);
             assert_eq!(done.is_ok(), answers && is_work, "{command:?} {fact:?}");
         }
+    }
+}
+
+/// The last step of the diamond waits for the others, so it cannot follow the plan.
+#[test]
+fn units_that_cannot_follow_count_for_nothing() {
+    let History { job, entries, .. } =
+        file::all().into_iter().find(|history| history.name == "diamond").unwrap();
+    let mut joined = joined(&entries);
+    let units: Vec<DoneUnit> = joined.iter().filter_map(done).flat_map(Done::into_units).collect();
+    let place = joined.iter().position(|entry| done(entry).is_some()).unwrap();
+    joined.truncate(place + 1);
+    let [plan, a, .., d] = &units[..] else { panic!("{units:?}") };
+    let wrong = Done { first: plan.clone(), then: vec![d.clone(), a.clone()] };
+    let mut with = joined.clone();
+    with[place] = stored(wrong, &joined[place]);
+    let (with_all, alone) = (machine::replay(&job, &with), machine::replay(&job, &joined));
+    assert!(with_all.poison().is_none(), "{:?}", with_all.poison());
+    assert_eq!(happened(&job, &with), happened(&job, &joined));
+    assert_eq!(with_all.ignored(), alone.ignored() + 2);
+    assert_eq!(label_of_next(&with_all), label_of_next(&alone));
+    assert_eq!(check::check(&job, &with).commands, 1);
+}
+
+fn label_of_next(job: &machine::Job) -> Option<String> {
+    job.decide().map(|next| machine::testing::label(&next.decision))
+}
+
+#[test]
+fn a_unit_with_a_wrong_result_counts_for_nothing() {
+    let History { job, entries, .. } =
+        file::all().into_iter().find(|history| history.name == "diamond").unwrap();
+    let mut batched = batched(&joined(&entries));
+    let place = batched.iter().position(|entry| done(entry).is_some()).unwrap();
+    let mut wrong = done(&batched[place]).unwrap();
+    name_another_attempt(&mut wrong.then[0]);
+    batched[place] = stored(wrong, &batched[place].clone());
+    batched.truncate(place + 1);
+    let folded = machine::replay(&job, &batched);
+    assert!(folded.poison().is_none(), "{:?}", folded.poison());
+    assert_eq!(check::check(&job, &batched).commands, 1);
+}
+
+fn name_another_attempt(unit: &mut DoneUnit) {
+    match unit {
+        DoneUnit::Plan(ran) => ran.result.attempt = ran.result.attempt.next(),
+        DoneUnit::Turn(ran) => ran.result.attempt = ran.result.attempt.next(),
+        DoneUnit::Call(ran) => ran.result.attempt = ran.result.attempt.next(),
     }
 }
 

@@ -107,22 +107,19 @@ impl GoBack {
     pub(super) fn through(mut self, rest: &[Entry]) -> Job {
         self.drive();
         // A repeated command breaks again, as often as it had broken.
-        let again: Vec<Entry> =
-            self.earlier.iter().filter(|entry| self.is_anew(entry)).cloned().collect();
-        for entry in again.iter().chain(rest) {
-            if let Some(fact) = entry.result() {
-                let fact = self.translated(fact);
-                self.apply(entry, fact);
-                self.drive();
-            }
+        let mut again = results(&self.earlier);
+        again.retain(|(_, fact)| self.is_anew(fact));
+        for (entry, fact) in again.into_iter().chain(results(rest)) {
+            let fact = self.translated(fact);
+            self.apply(&entry, fact);
+            self.drive();
         }
         self.job
     }
 
     /// Returns `true` if the fact is about work that was sent again.
-    fn is_anew(&self, entry: &Entry) -> bool {
-        let Some(fact) = entry.result() else { return false };
-        let work = match &fact {
+    fn is_anew(&self, fact: &Fact) -> bool {
+        let work = match fact {
             Fact::Planned(planned) => bare(&planned.work),
             Fact::Turned(turned) => bare(&turned.work),
             Fact::Called(called) => bare(&called.work),
@@ -242,4 +239,11 @@ impl GoBack {
         self.seq = Seq(self.seq.0 + 1);
         self.job.apply(At { seq: self.seq, time }, family, Ok(known));
     }
+}
+
+/// Returns the facts and the results of work that is done, each with its entry.
+fn results(entries: &[Entry]) -> Vec<(Entry, Fact)> {
+    let of =
+        |entry: &Entry| entry.results().into_iter().map(|fact| (entry.clone(), fact)).collect();
+    entries.iter().flat_map(|entry| -> Vec<_> { of(entry) }).collect()
 }

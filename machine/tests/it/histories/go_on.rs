@@ -104,7 +104,7 @@ impl GoOn {
     pub(super) fn through(mut self, rest: &[Entry]) -> Job {
         self.drive();
         for entry in rest {
-            if let Some(fact) = entry.result() {
+            for fact in entry.results() {
                 let fact = self.recorded.translated(fact, &self.names);
                 self.apply(entry, fact);
                 self.drive();

@@ -138,8 +138,9 @@ fn what_a_log_has_next_is_what_the_machine_decides_or_may_follow_all_the_same() 
             match known(entry) {
                 Some(Known::Decision(decision)) => {
                     let mut stored = body(entry);
-                    // Work that is done follows from its command.
-                    let decision = decision.into_command();
+                    // Work that is done follows from its first command.
+                    let mut commands = decision.into_commands();
+                    let decision = commands.swap_remove(0);
                     if let Some(command) = stored.get_mut("command") {
                         stored = command.take();
                     }

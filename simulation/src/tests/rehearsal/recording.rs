@@ -137,7 +137,7 @@ impl Recording {
     #[must_use]
     pub(crate) fn commands(&self) -> Vec<(WorkId, bool)> {
         let commands = self.known().filter_map(|(_, known)| match known {
-            Known::Decision(decision) => match decision.into_command() {
+            Known::Decision(decision) => match *decision {
                 Decision::Plan(plan) if plan.attempt == Attempt::FIRST => Some((plan.work, false)),
                 Decision::Turn(turn) if turn.attempt == Attempt::FIRST => Some((turn.work, false)),
                 Decision::Call(call) if call.attempt == Attempt::FIRST => {
@@ -167,18 +167,21 @@ impl Recording {
         &self.entries
     }
 
-    /// Iterates over the readable records and their indices. Work that is done is a command and its
-    /// result.
+    /// Iterates over the readable records and their indices. Work that is done is commands and their
+    /// results.
     pub(super) fn known(&self) -> impl Iterator<Item = (usize, Known)> {
         self.entries.iter().enumerate().flat_map(|(n, entry)| {
-            let known = match entry.known() {
-                Some(Known::Decision(decision)) => {
-                    let result = decision.clone().into_done().map(|done| done.result().into());
-                    [Some(decision.into_command().into()), result]
-                }
-                fact => [fact, None],
+            let known: Vec<Known> = match entry.known() {
+                Some(Known::Decision(decision)) => match decision.clone().into_done() {
+                    Some(done) => done
+                        .units()
+                        .flat_map(|unit| [unit.command().into(), unit.result().into()])
+                        .collect(),
+                    None => vec![Known::Decision(decision)],
+                },
+                fact => fact.into_iter().collect(),
             };
-            known.into_iter().flatten().map(move |known| (n, known))
+            known.into_iter().map(move |known| (n, known))
         })
     }
 

@@ -137,9 +137,7 @@ impl Script {
             let entry = self::entry(at, time, job, family, record);
             let attempt = decision.unit();
             // A note may be repeated after a rollback.
-            let command = decision.clone().into_done().map(|done| done.command());
-            let label = testing::label(command.as_ref().unwrap_or(&decision));
-            let label = format!("{} {label}", decision.generation());
+            let label = format!("{} {}", decision.generation(), testing::label(&decision));
             return Written {
                 saying,
                 entry,

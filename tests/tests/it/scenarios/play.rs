@@ -149,19 +149,22 @@ fn events(job: &JobId, entries: &[Entry]) -> Vec<Event> {
     events
 }
 
-/// Writes a record. Work without the queue appears as a command and a result, as it would with
+/// Writes a record. Work without the queue appears as commands and results, as it would with
 /// it: the speed of the machine decides which of the two happens.
 fn lines(entry: &Entry) -> String {
     let record = entry.record.as_ref().unwrap();
     let Some(done) = record.decision().and_then(Decision::into_done) else {
         return line(&entry.family, record);
     };
-    let (by, result) = (WorkerId::new("scenario").unwrap(), done.result());
-    let command = Decision::Done(Box::new(done)).into_command();
-    let sent = Record::of_decision(&command, "", &by).unwrap();
-    let answered = Record::of_fact(&result, "", &by).unwrap();
-    let family = Family::Do(command.kind(), command.pool());
-    [line(&family, &sent), line(&Family::In(result.source()), &answered)].join("\n")
+    let by = WorkerId::new("scenario").unwrap();
+    let units = done.units().flat_map(|unit| {
+        let (command, result) = (unit.command(), unit.result());
+        let sent = Record::of_decision(&command, "", &by).unwrap();
+        let answered = Record::of_fact(&result, "", &by).unwrap();
+        let family = Family::Do(command.kind(), command.pool());
+        [line(&family, &sent), line(&Family::In(result.source()), &answered)]
+    });
+    units.collect::<Vec<_>>().join("\n")
 }
 
 fn line(family: &Family, record: &Record) -> String {
