@@ -12,7 +12,7 @@ use std::{
 use broker::Broker;
 use futures::{StreamExt, TryStreamExt, stream};
 use proto::{
-    decision::{Decision, DoneUnit, Span},
+    decision::{Decision, DoneUnit, Period},
     entry::Entry,
     fact::Fact,
     id::{JobId, Seq, WorkId},
@@ -158,9 +158,9 @@ fn named(entry: &Entry) -> Vec<(String, SystemTime)> {
     }
 }
 
-fn of_unit((unit, span): (&DoneUnit, Span)) -> Vec<(String, SystemTime)> {
-    let command = (of_command(&unit.command()), span.began.into());
-    let result = of_fact(&unit.result()).map(|name| (name, span.ended.into()));
+fn of_unit((unit, period): (&DoneUnit, Period)) -> Vec<(String, SystemTime)> {
+    let command = (of_command(&unit.command()), period.began.into());
+    let result = of_fact(&unit.result()).map(|name| (name, period.ended.into()));
     std::iter::once(command).chain(result).collect()
 }
 

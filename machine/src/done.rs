@@ -1,7 +1,7 @@
 //! The fold of a `done` record: of each command, then of its result.
 
 use proto::{
-    decision::{Done, DoneUnit, Span},
+    decision::{Done, DoneUnit, Period},
     id::{Generation, JobId},
 };
 
@@ -14,9 +14,9 @@ use super::{
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Half<'a> {
     /// The command.
-    Sent(&'a DoneUnit, Span),
+    Sent(&'a DoneUnit, Period),
     /// The result.
-    Answered(&'a DoneUnit, Span, Counted),
+    Answered(&'a DoneUnit, Period, Counted),
 }
 
 impl ActiveJob {
@@ -54,15 +54,12 @@ impl Job {
             self.ignored += u64::try_from(done.then.len()).unwrap_or(u64::MAX);
             return false;
         }
-        let mut left = done.timed(at.time);
-        let Some((first, span)) = left.next() else { return false };
-        let mut follows = self.take_unit(at, first, span, halves);
-        for (unit, span) in left {
-            follows = follows
-                && self.may_have_results(unit.generation())
-                && self.take_command(at, unit, span);
+        let mut follows = true;
+        for (n, (unit, period)) in done.timed(at.time).enumerate() {
+            let is_sent = n == 0;
+            follows = follows && (is_sent || self.take_command(at, unit, period));
             if follows {
-                follows = self.take_unit(at, unit, span, halves);
+                follows = self.take_unit(at, unit, period, halves);
             } else {
                 self.ignored += 1;
             }
@@ -76,8 +73,11 @@ impl Job {
         self.poison.is_none() && self.open.as_ref().is_some_and(is_current)
     }
 
-    fn take_command(&mut self, at: At, unit: &DoneUnit, span: Span) -> bool {
-        let at = At { time: span.began, ..at };
+    fn take_command(&mut self, at: At, unit: &DoneUnit, period: Period) -> bool {
+        if !self.may_have_results(unit.generation()) {
+            return false;
+        }
+        let at = At { time: period.began, ..at };
         self.open.as_mut().is_some_and(|open| open.sent_done(at, &self.id, unit))
     }
 
@@ -87,17 +87,17 @@ impl Job {
         &mut self,
         at: At,
         unit: &DoneUnit,
-        span: Span,
+        period: Period,
         halves: &mut dyn FnMut(&Self, Half<'_>),
     ) -> bool {
-        self.settle(span.began);
-        halves(self, Half::Sent(unit, span));
-        let at = At { time: span.ended, ..at };
+        self.settle(period.began);
+        halves(self, Half::Sent(unit, period));
+        let at = At { time: period.ended, ..at };
         let open = self.open.as_mut().filter(|open| open.outcome().is_none());
         let counted = open.map_or(Counted::No, |open| open.answered_done(at, unit));
         self.ignored += u64::from(counted == Counted::No);
-        self.settle(span.ended);
-        halves(self, Half::Answered(unit, span, counted));
+        self.settle(period.ended);
+        halves(self, Half::Answered(unit, period, counted));
         counted == Counted::Yes
     }
 }

@@ -196,10 +196,10 @@ impl Job {
                 Decision::Note(Note::GraphEdited { signal, .. }) => open.edited_graph(*signal),
                 Decision::Note(Note::Advanced(advance)) => open.advanced(at.time, advance),
                 Decision::Spawn(work) => open.sent_spawn(at, &self.id, work),
-                Decision::Done(done) => done.timed(at.time).next().is_some_and(|(unit, span)| {
-                    let at = At { time: span.began, ..at };
-                    open.sent_done(at, &self.id, unit)
-                }),
+                Decision::Done(done) => {
+                    let at = At { time: done.begun(at.time), ..at };
+                    open.sent_done(at, &self.id, &done.first)
+                }
                 Decision::Note(
                     note @ (Note::Spawned { .. }
                     | Note::ChildTold { .. }

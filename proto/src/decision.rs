@@ -14,7 +14,7 @@ use serde_json::Value;
 
 pub use self::{
     detect::Detect,
-    done::{Done, DoneUnit, Ran, Span},
+    done::{Done, DoneUnit, Period, Ran},
     kind::DecisionKind,
     note::{Closed, Note},
     turn::{CallReply, FullResult, ModelChoice, StepEnd, StepTask, TurnWork},

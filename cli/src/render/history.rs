@@ -1,5 +1,5 @@
-//! Rendering of a job's log, one line per record. It describes records, and does not interpret
-//! their effect on the job: the supervisor's fold does.
+//! Rendering of a job's log: a line per record, and one for each further unit of work of a record. It
+//! describes records, and does not interpret their effect on the job: the supervisor's fold does.
 
 use jiff::Timestamp;
 use proto::{
@@ -68,9 +68,11 @@ pub(crate) fn line(style: &Style, entry: &Entry<'_>) -> String {
 /// Renders the reasoning of the model whose reply a record holds, one line for each of its lines.
 pub(crate) fn reasoning(style: &Style, record: &Value) -> Vec<String> {
     let body = &record["body"];
-    let words = [&body["reasoning"], &body["result"]["reasoning"]];
-    let words = words.into_iter().find_map(Value::as_str).unwrap_or_default();
-    let words = escape::text(words.trim()).into_owned();
+    let further = body["then"].as_array().into_iter().flatten();
+    let further = further.map(|unit| &unit["result"]["reasoning"]);
+    let words = [&body["reasoning"], &body["result"]["reasoning"]].into_iter().chain(further);
+    let words: Vec<&str> = words.filter_map(Value::as_str).map(str::trim).collect();
+    let words = escape::text(&words.join("\n")).into_owned();
     let lines = text::wrap(&words, style.columns().saturating_sub(REASONING_INDENT).max(8));
     let lines = lines.iter().filter(|_| !words.is_empty());
     let rail = format!("{:>1$}", "… ", REASONING_INDENT);
@@ -354,6 +356,11 @@ mod tests {
             ["       … First look.", "       … Then \\u{1b}[2J write."]
         );
         assert!(reasoning(&style, &json!({"body": {}})).is_empty());
+        let unit = |said: &str| json!({"result": {"reasoning": said}});
+        let mut body = unit("One.");
+        body["then"] = json!([unit("Two."), {"result": {}}]);
+        let several = reasoning(&style, &json!({"body": body}));
+        assert_eq!(several, ["       … One.", "       … Two."]);
     }
 
     #[test]

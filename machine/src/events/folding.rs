@@ -81,8 +81,8 @@ impl Projection {
         let mut halves = Vec::new();
         fold(at, known.as_ref(), &mut |job, half| {
             let (time, known) = match half {
-                Half::Sent(unit, span) => (span.began, Known::from(unit.command())),
-                Half::Answered(unit, span, _) => (span.ended, Known::from(unit.result())),
+                Half::Sent(unit, period) => (period.began, Known::from(unit.command())),
+                Half::Answered(unit, period, _) => (period.ended, Known::from(unit.result())),
             };
             halves
                 .extend(self.look(Some(&known), job).into_iter().map(|happened| (time, happened)));

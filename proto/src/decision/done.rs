@@ -64,7 +64,7 @@ impl From<DoneUnit> for Done {
 
 impl Done {
     /// Returns the units in the order in which they were carried out.
-    pub fn units(&self) -> impl DoubleEndedIterator<Item = &DoneUnit> {
+    pub fn units(&self) -> impl Iterator<Item = &DoneUnit> {
         std::iter::once(&self.first).chain(&self.then)
     }
 
@@ -73,21 +73,21 @@ impl Done {
         std::iter::once(self.first).chain(self.then)
     }
 
+    /// Returns the time at which the first unit began, from the time at which the record was stored.
+    #[must_use]
+    pub fn begun(&self, stored: Timestamp) -> Timestamp {
+        stored.checked_sub(millis(self.took_ms())).unwrap_or(stored)
+    }
+
     /// Returns each unit with the times at which its work began and ended, from the time at which the
     /// record was stored. Units are carried out one after the other, without a pause.
-    pub fn timed(&self, stored: Timestamp) -> impl Iterator<Item = (&DoneUnit, Span)> {
-        let mut ended = stored;
-        let mut timed: Vec<_> = self
-            .units()
-            .rev()
-            .map(|unit| {
-                let span = Span { began: unit.begun(ended), ended };
-                ended = span.began;
-                (unit, span)
-            })
-            .collect();
-        timed.reverse();
-        timed.into_iter()
+    pub fn timed(&self, stored: Timestamp) -> impl Iterator<Item = (&DoneUnit, Period)> {
+        self.units().scan(self.begun(stored), move |time, unit| {
+            let began = *time;
+            let ended = began.checked_add(millis(unit.took_ms())).unwrap_or(stored).min(stored);
+            *time = ended;
+            Some((unit, Period { began, ended }))
+        })
     }
 
     /// Returns the time that the work of all units took, in milliseconds.
@@ -110,7 +110,7 @@ impl Done {
 
 /// The time between the beginning and the end of a unit's work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
+pub struct Period {
     /// Beginning.
     pub began: Timestamp,
     /// End.
@@ -165,12 +165,6 @@ impl DoneUnit {
         }
     }
 
-    /// Returns the time at which the work began, from the time at which it ended.
-    fn begun(&self, ended: Timestamp) -> Timestamp {
-        let took = i64::try_from(self.took_ms()).map(SignedDuration::from_millis);
-        took.ok().and_then(|took| ended.checked_sub(took).ok()).unwrap_or(ended)
-    }
-
     /// Returns the time that the work took, in milliseconds.
     #[must_use]
     pub fn took_ms(&self) -> u64 {
@@ -186,4 +180,9 @@ impl DoneUnit {
     pub fn generation(&self) -> Generation {
         self.work().0.generation()
     }
+}
+
+/// Returns a duration; a number of milliseconds that no duration can have is the longest one.
+fn millis(millis: u64) -> SignedDuration {
+    SignedDuration::from_millis(i64::try_from(millis).unwrap_or(i64::MAX))
 }

@@ -26,13 +26,13 @@ use client::Client;
 use futures::{StreamExt, stream};
 use operator::fsck::JobCondition;
 use proto::{
-    decision::Decision,
+    decision::{CallWork, Decision},
     door::{AgentChoice, GiveAnswer, Submit},
+    entry::Entry,
     error::{Code, Failure},
     id::{AgentName, JobId, Seq, WorkerId},
     interaction::{QuestionKind, Verdict},
     job::Outcome,
-    record::Known,
     subject::Subjects,
 };
 use serde_json::Value;
@@ -226,36 +226,39 @@ async fn check_logs(broker: &Broker, jobs: &[machine::Job]) -> usize {
                 panic!("{} ended as {other:?}", job.id())
             }
         }
-        let (mut sent, mut keys, mut finishes) = (BTreeSet::new(), BTreeMap::new(), 0);
-        for entry in broker.log.read(job.id(), Seq(0)).await.unwrap() {
-            let Ok(Known::Decision(decision)) = entry.record.unwrap().known() else { continue };
-            for command in decision.into_commands() {
-                match command {
-                    Decision::Call(call) => {
-                        assert!(
-                            sent.insert((call.work.clone(), call.attempt)),
-                            "{} was sent twice",
-                            call.work
-                        );
-                        let key = keys
-                            .entry(call.work.clone())
-                            .or_insert_with(|| call.idempotency_key.clone());
-                        assert_eq!(*key, call.idempotency_key, "the key of {} changed", call.work);
-                    }
-                    Decision::Finish(_) => finishes += 1,
-                    Decision::Plan(_)
-                    | Decision::Turn(_)
-                    | Decision::Ask(_)
-                    | Decision::Wait(_)
-                    | Decision::Spawn(_)
-                    | Decision::Note(_)
-                    | Decision::Done(_) => {}
-                }
-            }
+        let (calls, finishes) = calls(&broker.log.read(job.id(), Seq(0)).await.unwrap());
+        let mut keys = BTreeMap::new();
+        for call in calls {
+            let key = keys.entry(call.work.clone()).or_insert_with(|| call.idempotency_key.clone());
+            assert_eq!(*key, call.idempotency_key, "the key of {} changed", call.work);
         }
         assert_eq!(finishes, 1, "{} has one end", job.id());
     }
     unknown
+}
+
+/// Returns the calls of a log and the number of its ends. Fails if an attempt was sent twice.
+pub(super) fn calls(entries: &[Entry]) -> (Vec<CallWork>, usize) {
+    let (mut sent, mut calls, mut finishes) = (BTreeSet::new(), Vec::new(), 0);
+    let decisions = entries.iter().filter_map(Entry::decision);
+    for command in decisions.flat_map(Decision::into_commands) {
+        match command {
+            Decision::Call(call) => {
+                let is_first = sent.insert((call.work.clone(), call.attempt));
+                assert!(is_first, "{} was sent twice", call.work);
+                calls.push(call);
+            }
+            Decision::Finish(_) => finishes += 1,
+            Decision::Plan(_)
+            | Decision::Turn(_)
+            | Decision::Ask(_)
+            | Decision::Wait(_)
+            | Decision::Spawn(_)
+            | Decision::Note(_)
+            | Decision::Done(_) => {}
+        }
+    }
+    (calls, finishes)
 }
 
 /// Checks that each job created one task, and that no request was posted twice.

@@ -1,8 +1,6 @@
 //! A test that a supervisor which is suspended and continues after another one has taken over
 //! changes nothing twice.
 
-use std::collections::BTreeSet;
-
 use callboard_tests::{
     company::Company,
     load,
@@ -12,15 +10,13 @@ use client::Client;
 use futures::{StreamExt, stream::FuturesUnordered};
 use machine::{Job, replay};
 use proto::{
-    decision::Decision,
     door::{AgentChoice, Submit},
     entry::Entry,
     id::{AgentName, JobId, Seq},
     job::JobState,
-    record::Known,
 };
 
-use super::chaos::connect;
+use super::chaos::{calls, connect};
 
 const SCRIPT: &str = r#"
 rules:
@@ -67,30 +63,8 @@ async fn a_supervisor_that_goes_on_after_another_has_taken_over_changes_nothing_
     for id in &ids {
         let job = ended(id).await;
         assert_eq!(job.view().unwrap().state, JobState::Completed, "{id}");
-        let (mut sent, mut finishes) = (BTreeSet::new(), 0);
-        for entry in broker.log.read(id, Seq(0)).await.unwrap() {
-            let Ok(Known::Decision(decision)) = entry.record.unwrap().known() else { continue };
-            for command in decision.into_commands() {
-                match command {
-                    Decision::Call(call) => {
-                        assert!(
-                            sent.insert((call.work.clone(), call.attempt)),
-                            "{} was sent twice",
-                            call.work
-                        );
-                    }
-                    Decision::Finish(_) => finishes += 1,
-                    Decision::Plan(_)
-                    | Decision::Turn(_)
-                    | Decision::Ask(_)
-                    | Decision::Wait(_)
-                    | Decision::Spawn(_)
-                    | Decision::Note(_)
-                    | Decision::Done(_) => {}
-                }
-            }
-        }
-        assert_eq!((sent.len(), finishes), (4, 1), "{id}");
+        let (calls, finishes) = calls(&broker.log.read(id, Seq(0)).await.unwrap());
+        assert_eq!((calls.len(), finishes), (4, 1), "{id}");
     }
     let tasks = broker.kv.list(broker::kv::Bucket::Tasks, "task").await.unwrap();
     assert_eq!(tasks.len(), JOBS, "one task a job");
