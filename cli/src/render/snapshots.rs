@@ -153,11 +153,13 @@ fn every_record() {
         .chain([json!({"v": 9, "kind": "da\u{1b}nced", "id": "1", "by": "w", "body": {}})])
         .collect();
     let history = |style: &Style| {
-        let lines = records.iter().enumerate().map(|(n, record)| {
+        let lines = records.iter().enumerate().flat_map(|(n, record)| {
             let time = style.now;
             let family = if n % 2 == 0 { "in.crew" } else { "do.call.builtin" };
-            let counts = true;
-            history::line(style, &history::Entry { seq: n as u64, family, time, record, counts })
+            let entry = history::Entry { seq: n as u64, family, time, record, counts: true };
+            let mut lines = vec![history::line(style, &entry)];
+            lines.extend(history::further(style, &entry));
+            lines
         });
         lines.collect::<Vec<_>>().join("\n")
     };
