@@ -67,6 +67,14 @@ impl Job {
         true
     }
 
+    /// Applies a further unit of work to a job whose last record is a `done` that is not stored yet.
+    /// Returns `false` if the unit cannot follow.
+    pub fn take_further(&mut self, at: At, unit: &DoneUnit) -> bool {
+        let period = Period { began: self.updated, ended: at.time };
+        self.updated = at.time;
+        self.take_command(at, unit, period) && self.take_unit(at, unit, period, &mut |_, _| ())
+    }
+
     fn may_have_results(&self, generation: Generation) -> bool {
         let is_current =
             |open: &ActiveJob| open.outcome().is_none() && open.generation() == generation;

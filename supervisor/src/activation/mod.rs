@@ -2,7 +2,7 @@
 //! and their acknowledgement.
 //!
 //! ```text
-//! begin(facts) → Read? → Count → ( Compare? → Arm* → Submit/Append* → Run? → Store → Disarm* → StopWork? )* → Acknowledge → Rest
+//! begin(facts) → Read? → Count → ( Compare? → Arm* → Submit/Append* → ( Run → Compare? )* → Store → Disarm* → StopWork? )* → Acknowledge → Rest
 //! ```
 //!
 //! [`Activation::effect`] names the next effect, a driver carries it out, and [`Activation::done`]
@@ -16,15 +16,18 @@
 //!   job, so timers are armed first.
 //! * A message that is sent twice counts once. A note about an unsent message would lose the
 //!   message, so messages are sent first.
-//! * A command that this process carries out itself is stored with its result, so a crash in between
-//!   leaves no trace of it. Only commands that may run twice are carried out here, and only in an
-//!   activation that read no log and whose facts are all delivered for the first time. A command that
-//!   kills its process is therefore sent to the queue the next time, which counts its deliveries.
+//! * A command that this process carries out itself is stored with its result and with the units that
+//!   follow from it, so a crash in between leaves no trace of them. Only commands that may run twice
+//!   are carried out here, and only in an activation that read no log and whose facts are all
+//!   delivered for the first time. After a redelivery, as many commands as a crash can have lost go
+//!   to the queue. A command that kills its process is therefore sent to the queue the next time,
+//!   which counts its deliveries.
 //! * An acknowledged fact is never redelivered, so every decision that follows from it is stored
 //!   first.
 //!
 //! Architecture invariant: nothing here waits, reads a clock, draws a random number or does I/O.
 
+mod batch;
 mod effect;
 mod fold;
 mod intake;
@@ -66,6 +69,10 @@ pub(crate) struct Activation {
     bounds: Bounds,
     /// Fresh facts of activations that were given up. They are counted when they are redelivered.
     uncounted: BTreeSet<Seq>,
+    /// Number of commands that go to the queue before this process carries one out again. A look or a
+    /// redelivery sets it: a crash may have lost that many units of work, and one of them may have
+    /// caused it.
+    suspected: usize,
 }
 
 /// Counters that bound the current activation.
@@ -116,7 +123,7 @@ pub(crate) enum Rest {
 impl Activation {
     pub(crate) fn new(job: JobId) -> Self {
         let (state, bounds) = (State::Resting(None), Bounds::default());
-        Self { job, state, bounds, uncounted: BTreeSet::new() }
+        Self { job, state, bounds, uncounted: BTreeSet::new(), suspected: 0 }
     }
 
     /// Begins an activation with the waiting facts. `look` requests an activation even without
@@ -133,7 +140,11 @@ impl Activation {
             State::Reading(_) | State::Active(..) | State::Exceeded(_) => None,
         };
         // Redeliveries arrive out of order, so the place of such a fact in the fold is unknown.
-        let is_trusted = !forget && !facts.clone().any(|fact| fact.is_again);
+        let is_redelivered = facts.clone().any(|fact| fact.is_again);
+        if is_redelivered || look {
+            self.suspected = batch::UNITS_MAX;
+        }
+        let is_trusted = !forget && !is_redelivered;
         let cached = cached.filter(|_| is_trusted);
         if facts.len() == 0 && !look {
             self.state = State::Resting(cached);
@@ -234,7 +245,10 @@ impl Activation {
         }
         self.bounds.decisions += 1;
         let step = match fold.job().decide() {
-            Some(next) => Step::Decide(Box::new(Pending::new(next, fold.may_run))),
+            Some(next) => {
+                let may_run = fold.may_run && self.suspected == 0;
+                Step::Decide(Box::new(Pending::new(next, may_run)))
+            }
             None => Step::Acknowledge,
         };
         State::Active(fold, step)
@@ -246,10 +260,12 @@ impl Activation {
         pending: Box<Pending>,
         outcome: Outcome,
     ) -> State {
+        let is_for_queue = pending.is_for_queue();
         match pending.advance(&mut fold, outcome) {
             Advance::Pending(pending) => State::Active(fold, Step::Decide(pending)),
             Advance::Stored(cleanup) => {
                 self.bounds.conflicts = 0;
+                self.suspected = self.suspected.saturating_sub(usize::from(is_for_queue));
                 self.clean(fold, cleanup)
             }
             Advance::Conflict => {
@@ -292,10 +308,11 @@ impl Activation {
         }
     }
 
-    /// Returns everything that the next effect depends on, except the bounds.
+    /// Returns everything that the next effect depends on, except the bounds, which a small job does not
+    /// reach.
     #[cfg(test)]
-    pub(crate) fn state(&self) -> &impl std::fmt::Debug {
-        &self.state
+    pub(crate) fn state(&self) -> impl std::fmt::Debug {
+        (&self.state, self.suspected > 0)
     }
 
     fn fold(&self) -> Option<&CachedFold> {

@@ -2,11 +2,16 @@
 
 use machine::{Job, Next, Tell};
 use proto::{
-    decision::{CallWork, Decision, Done, DoneUnit, Note},
+    decision::{CallWork, Decision, DoneUnit, Note},
     id::{Seq, TimerName},
 };
 
-use super::{Compared, Effect, Outcome, effect::Ran, fold::CachedFold};
+use super::{
+    Compared, Effect, Outcome,
+    batch::{Batch, Units},
+    effect::Ran,
+    fold::CachedFold,
+};
 
 /// A decision that is not stored yet.
 #[cfg_attr(test, derive(Debug, Clone))]
@@ -22,6 +27,8 @@ pub(super) struct Pending {
     is_occupied: bool,
     /// `true` while this process may carry the command out itself.
     may_run: bool,
+    /// Units that this process has carried out. The first one is of the decision's command.
+    batch: Option<Box<Batch>>,
 }
 
 /// The state of a decision after an outcome.
@@ -46,7 +53,7 @@ impl Pending {
     pub(super) fn new(next: Next, may_run: bool) -> Self {
         // A call that a rule of the agent refuses is never sent, so the registry has no say in it.
         let compared = !matches!(next.decision, Decision::Call(CallWork { refused: None, .. }));
-        Self { next, compared, armed: 0, told: 0, is_occupied: false, may_run }
+        Self { next, compared, armed: 0, told: 0, is_occupied: false, may_run, batch: None }
     }
 
     /// Returns the next effect. Timers and messages precede the write: see the parent module.
@@ -64,6 +71,7 @@ impl Pending {
             Some(Tell::Submit { job: child, submitted, .. }) => Effect::Submit { child, submitted },
             Some(Tell::Say { job: to, fact }) => Effect::Append { to, fact },
             None if self.is_to_run() => Effect::Run(&self.next.decision),
+            None if let Some(batch) = &self.batch => batch.effect(),
             None => Effect::Store { next: &self.next, after: job.last_decision() },
         }
     }
@@ -75,6 +83,11 @@ impl Pending {
                 if let Decision::Call(call) = &mut self.next.decision {
                     (call.refused, call.untrusted) = (refused, call.untrusted || untrusted);
                 }
+            }
+            Outcome::Compared(word)
+                if self.batch.as_ref().is_some_and(|batch| !batch.is_compared()) =>
+            {
+                self.go_on(|batch| batch.compared(word));
             }
             Outcome::Done if self.compared && self.armed < self.next.arm.len() => self.armed += 1,
             Outcome::Done if self.compared && self.told < self.next.tell.len() => {
@@ -93,8 +106,11 @@ impl Pending {
             Outcome::Ran(ran) if self.is_to_run() => {
                 self.may_run = false;
                 if let Some(ran) = ran {
-                    self.take_result(*ran);
+                    self.take_result(*ran, fold.job());
                 }
+            }
+            Outcome::Ran(ran) if self.batch.as_ref().is_some_and(|batch| batch.is_compared()) => {
+                self.go_on(|batch| batch.ran(ran.map(|ran| *ran)));
             }
             Outcome::Stored(seq) if self.is_ready() => {
                 return Advance::Stored((*self).stored(seq, fold));
@@ -111,9 +127,14 @@ impl Pending {
         Advance::Pending(self)
     }
 
+    /// Returns `true` if a worker is to take a command that this process could have carried out.
+    pub(super) fn is_for_queue(&self) -> bool {
+        self.next.decision.may_be_done_here()
+    }
+
     /// Returns `true` if everything that precedes the write was carried out.
     fn is_ready(&self) -> bool {
-        self.is_prepared() && !self.is_to_run()
+        self.is_prepared() && !self.is_to_run() && self.batch.is_none()
     }
 
     /// Returns `true` if everything that precedes the work or the write was carried out.
@@ -127,12 +148,25 @@ impl Pending {
         self.may_run && self.is_prepared() && self.next.decision.may_be_done_here()
     }
 
-    /// Joins the command and its result. A fact that does not answer the command is dropped, and a
-    /// worker takes the command.
-    fn take_result(&mut self, ran: Ran) {
+    /// Joins the command and its result, and looks for work that can join them. A fact that does not
+    /// answer the command is dropped, and a worker takes the command.
+    fn take_result(&mut self, ran: Ran, job: &Job) {
         let command = self.next.decision.clone();
-        if let Ok(unit) = DoneUnit::of(command, ran.fact, ran.took_ms) {
-            self.next.decision = Decision::Done(Box::new(Done::from(unit)));
+        if let Ok(first) = DoneUnit::of(command, ran.fact, ran.took_ms) {
+            self.keep(Units::new(job, first));
+        }
+    }
+
+    fn go_on(&mut self, step: impl FnOnce(Batch) -> Units) {
+        if let Some(batch) = self.batch.take() {
+            self.keep(step(*batch));
+        }
+    }
+
+    fn keep(&mut self, units: Units) {
+        match units {
+            Units::Open(batch) => self.batch = Some(batch),
+            Units::Ready(decision) => self.next.decision = decision,
         }
     }
 

@@ -21,10 +21,10 @@ fn job() -> JobId {
 }
 
 /// Returns the first record of a job.
-fn submission() -> Entry {
+pub(super) fn submission() -> Entry {
     let fact = Fact::Submitted(Submitted {
         goal: "g".into(),
-        agent: Agent::default(),
+        agent: Agent { confirm: false, ..Agent::default() },
         language: Language::En,
         language_detected: false,
         digest: "d".into(),
@@ -45,7 +45,7 @@ fn submission() -> Entry {
     Entry { seq, time, job: job(), family, record: Ok(record), trace: None }
 }
 
-fn begun(entry: &Entry, is_again: bool) -> Activation {
+pub(super) fn begun(entry: &Entry, is_again: bool) -> Activation {
     let mut activation = Activation::new(job());
     activation.begin([Arrival { entry, is_again }].into_iter(), false, false);
     activation
@@ -81,7 +81,11 @@ fn a_plan_that_is_made_here_is_stored_with_its_command() {
     let Effect::Run(decision) = activation.effect() else { panic!("it may plan here") };
     let fact = planned(&decision.unit().unwrap());
     activation.done(Outcome::Ran(Some(Box::new(Ran { fact, took_ms: 4 }))));
-    let Effect::Store { next, .. } = activation.effect() else { panic!("it stores the plan") };
+    // A plan without steps is rejected, and another one is wanted.
+    activation.done(Outcome::Ran(None));
+    let Effect::Store { next, .. } = activation.effect() else {
+        panic!("{:?}", activation.effect())
+    };
     let Decision::Done(done) = &next.decision else { panic!("{:?}", next.decision) };
     assert_eq!(done.took_ms(), 4);
     activation.done(Outcome::Stored(Seq(2)));

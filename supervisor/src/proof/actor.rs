@@ -295,7 +295,12 @@ impl Memory {
                     Act::Run(self.unit(&unit))
                 }
                 Effect::Store { next, .. } => {
-                    let next = next.clone();
+                    let mut next = next.clone();
+                    if let Decision::Done(done) = &mut next.decision
+                        && self.mutation == Some(Mutation::RepeatUnit)
+                    {
+                        done.then.push(done.first.clone());
+                    }
                     let early = self.submits_early(node, &next.decision);
                     let store = Act::Store(self.intern_next(&next));
                     early.map_or(store, |message| {
@@ -375,8 +380,8 @@ impl Memory {
         // Left out: the bounds, which a small job does not reach, and fields that only counting
         // needs.
         let Node { job, activation, act, put_off, owes, is_early, is_true, known } = &node;
-        let state = activation.state();
-        write!(text, "{job}{state:?}{act:?}{put_off:?}{owes}{is_early}{is_true}")
+        let state = format!("{:?}", activation.state());
+        write!(text, "{job}{state}{act:?}{put_off:?}{owes}{is_early}{is_true}")
             .expect("hashing does not fail");
         let key = (text.0.finish(), text.1.finish(), *known);
         if let Some(known) = self.by_content.get(&key) {

@@ -62,6 +62,8 @@ pub(super) struct Log {
     pub(super) arrivals: BTreeSet<usize>,
     /// Number of commands that a supervisor carried out itself.
     pub(super) done: u8,
+    /// `true` if one record has several of them.
+    pub(super) joined: bool,
     /// `true` if the job noted that it canceled its child.
     called_off: bool,
     counted: BTreeSet<Option<Unit>>,
@@ -131,6 +133,7 @@ impl Log {
             joins: 0,
             arrivals: BTreeSet::new(),
             done: 0,
+            joined: false,
             called_off: false,
             counted: BTreeSet::new(),
             sent: BTreeSet::new(),
@@ -273,6 +276,9 @@ impl Log {
             }
             Decision::Done(done) if !is_fenced => {
                 let dropped = self.job.ignored() - before.ignored;
+                if dropped != 0 && !self.has_fact_after(after) {
+                    self.wrong.insert(claims::UNITS_FOLLOW);
+                }
                 self.done(done, usize::try_from(dropped).expect("the record is short"));
             }
             Decision::Done(_) => {}
@@ -281,10 +287,16 @@ impl Log {
         }
     }
 
+    /// Returns `true` if a fact other than the submission follows a position.
+    fn has_fact_after(&self, position: u8) -> bool {
+        self.written.iter().skip(usize::from(position).max(1)).any(|r| !r.saying.is_decision())
+    }
+
     /// Checks work that is done, which counts like commands and results. The last `dropped` units could
     /// not follow.
     fn done(&mut self, done: &Done, dropped: usize) {
         let count = done.units().count() - dropped;
+        self.joined |= count > 1;
         if self.job.view().is_some_and(|view| view.plan.is_some()) {
             self.planned.get_or_insert(self.written.len());
         }

@@ -43,6 +43,8 @@ pub(super) enum Mutation {
     NeverCheck,
     /// A supervisor takes redelivered facts for new ones, and carries out their work again.
     RunAgain,
+    /// A supervisor decides on further work without the work that it has carried out.
+    RepeatUnit,
     /// The join of a workflow does not wait for its second branch.
     JoinEarly,
     /// The broker stores the advance of a workflow twice.

@@ -11,12 +11,13 @@ mod watched;
 use std::collections::BTreeSet;
 
 use machine::{
-    Job, check, replay, rollback_target,
+    At, Job, check, replay, rollback_target,
     testing::{label, state, states},
 };
 use proto::{
-    decision::{Decision, Note},
+    decision::{Decision, Done, Note},
     digest,
+    entry::Entry,
     id::Attempt,
     record::Known,
 };
@@ -138,7 +139,11 @@ fn what_a_log_has_next_is_what_the_machine_decides_or_may_follow_all_the_same() 
             match known(entry) {
                 Some(Known::Decision(decision)) => {
                     let mut stored = body(entry);
-                    // Work that is done follows from its first command.
+                    // Work that is done follows from its command, and further work from that.
+                    let done = decision.clone().into_done();
+                    if let Some(done) = &done {
+                        follows(&name, &live, entry, done);
+                    }
                     let mut commands = decision.into_commands();
                     let decision = commands.swap_remove(0);
                     if let Some(command) = stored.get_mut("command") {
@@ -300,5 +305,17 @@ fn a_running_job_always_has_a_reason_why_it_does_not_move() {
             let place = format!("{} after record {}", history.name, entry.seq);
             assert_eq!(reasons.is_empty(), job.has_ended(), "{place}: {reasons:?}");
         }
+    }
+}
+
+/// Asserts that each further unit of a record is what the machine decides after those before it.
+fn follows(name: &str, before: &Job, entry: &Entry, done: &Done) {
+    let first = Known::from(Decision::Done(Box::new(Done::from(done.first.clone()))));
+    let mut job = before.clone();
+    job.apply(At::of(entry), &entry.family, Ok(&first));
+    for unit in &done.then {
+        let next = job.decide().map(|next| label(&next.decision));
+        assert_eq!(next, Some(label(&unit.command())), "{name}, record {}", entry.seq);
+        assert!(job.take_further(At::of(entry), unit), "{name}, record {}", entry.seq);
     }
 }

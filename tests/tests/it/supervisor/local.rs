@@ -112,6 +112,12 @@ async fn done(company: &Company, job: &JobId) -> Vec<Option<Done>> {
     entries.iter().map(|entry| entry.decision().and_then(Decision::into_done)).collect()
 }
 
+/// Returns the number of records of local work, and of their units.
+fn count(done: &[Option<Done>]) -> (usize, usize) {
+    let records: Vec<&Done> = done.iter().flatten().collect();
+    (records.len(), records.iter().map(|done| done.units().count()).sum())
+}
+
 /// Runs jobs until one has work without the queue: until then the process does not know all others.
 async fn first_with_local_work(company: &Company) -> JobId {
     for n in 0..1_000 {
@@ -125,14 +131,32 @@ async fn first_with_local_work(company: &Company) -> JobId {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn quick_work_of_a_process_with_all_roles_has_one_record_for_command_and_result() {
+async fn quick_work_of_a_process_with_all_roles_has_one_record_for_commands_and_results() {
     let mut company = Company::new(MemoryOptions::default());
     company.hire_both("p1", CHAIN, Duration::ZERO, |log| log).await;
     let job = first_with_local_work(&company).await;
     let done = done(&company, &job).await;
-    let joined = done.iter().flatten().count();
+    let (records, units) = count(&done);
     // On a busy machine some of the work is not quick, and its command goes through the queue.
-    assert_eq!(done.len(), 2 + joined + 2 * (11 - joined), "ten steps and the plan");
+    assert_eq!(done.len(), 2 + records + 2 * (11 - units), "ten steps and the plan");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn work_that_follows_from_quick_work_is_stored_in_the_same_record() {
+    let mut company = Company::new(MemoryOptions::default());
+    company.hire_both("p1", CHAIN, Duration::ZERO, |log| log).await;
+    first_with_local_work(&company).await;
+    for n in 0..1_000 {
+        let job = company.submit(&format!("k{n}")).await;
+        assert_eq!(company.ended(&job).await.view().unwrap().state, JobState::Completed);
+        let done = done(&company, &job).await;
+        // The submission, all work, and the end; unless the machine was busy.
+        if count(&done) == (1, 11) {
+            assert_eq!(done.len(), 3);
+            return;
+        }
+    }
+    panic!("no job had all its work in one record");
 }
 
 #[tokio::test(start_paused = true)]

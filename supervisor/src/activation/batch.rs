@@ -1,0 +1,167 @@
+//! Units of work that one record will store: those that this process has carried out, and the
+//! command that it carries out next.
+
+#[cfg(test)]
+mod tests;
+
+use std::io;
+
+use jiff::SignedDuration;
+use machine::{At, Job, Next};
+use proto::{
+    decision::{Decision, DecisionKind, Done, DoneUnit, pools},
+    id::Seq,
+    record::Known,
+    subject::Family,
+};
+
+use super::{Compared, Effect, effect::Ran};
+
+/// Largest number of units of one record.
+pub(crate) const UNITS_MAX: usize = 64;
+/// Size of the units, in bytes, from which no further one is begun. One record may exceed it by its
+/// last unit.
+const BYTES_MAX: usize = 32 * 1024;
+/// Time that the work of the units took, in milliseconds, from which no further one is begun. A crash
+/// loses no more than that and the work of the last unit, and watchers wait no longer for events.
+const TOOK_MS_MAX: u64 = 10;
+
+/// Units of work before they are stored.
+pub(super) enum Units {
+    /// Another command is to be carried out first.
+    Open(Box<Batch>),
+    /// The decision stores them.
+    Ready(Decision),
+}
+
+/// Units that are carried out, and the command that follows from them.
+#[cfg_attr(test, derive(Debug, Clone))]
+pub(super) struct Batch {
+    carried: Carried,
+    further: Decision,
+    /// `true` once a call was compared with the registry, and for any other command.
+    compared: bool,
+}
+
+#[cfg_attr(test, derive(Debug, Clone))]
+struct Carried {
+    done: Done,
+    /// The job as it will be after the record, but for its position and time.
+    job: Job,
+    /// Size of the units in bytes.
+    bytes: usize,
+}
+
+impl Units {
+    /// Starts with the first unit, which follows from the log that `job` is the fold of.
+    pub(super) fn new(job: &Job, first: DoneUnit) -> Self {
+        let mut job = job.clone();
+        let at = after(&job, &first, Seq(job.seq().0 + 1));
+        let bytes = size(&first);
+        let done = Done::from(first);
+        let record = Known::from(Decision::Done(Box::new(done.clone())));
+        job.apply(at, &Family::Do(DecisionKind::Done, pools::nobody()), Ok(&record));
+        Carried { done, job, bytes }.look()
+    }
+}
+
+impl Batch {
+    /// Returns the next effect.
+    pub(super) fn effect(&self) -> Effect<'_> {
+        match &self.further {
+            Decision::Call(call) if !self.compared => Effect::Compare(call),
+            further => Effect::Run(further),
+        }
+    }
+
+    /// Returns `true` if the registry has no say in the command any more, so it may be carried out.
+    pub(super) fn is_compared(&self) -> bool {
+        self.compared
+    }
+
+    /// Takes the registry's word. A call that it refuses is decided again once the units are stored.
+    pub(super) fn compared(mut self, word: Compared) -> Units {
+        if word.refused.is_some() {
+            return self.carried.ready();
+        }
+        if let Decision::Call(call) = &mut self.further {
+            call.untrusted |= word.untrusted;
+        }
+        self.compared = true;
+        Units::Open(Box::new(self))
+    }
+
+    /// Takes the result of the command, if this process carried it out. Without a result the command
+    /// is decided again once the units are stored.
+    pub(super) fn ran(self, ran: Option<Ran>) -> Units {
+        let Self { mut carried, further, .. } = self;
+        let unit = ran.and_then(|ran| DoneUnit::of(further, ran.fact, ran.took_ms).ok());
+        let Some(unit) = unit else { return carried.ready() };
+        let at = after(&carried.job, &unit, carried.job.seq());
+        if !carried.job.take_further(at, &unit) {
+            return carried.ready();
+        }
+        carried.bytes = carried.bytes.saturating_add(size(&unit));
+        carried.done.then.push(unit);
+        carried.look()
+    }
+}
+
+impl Carried {
+    fn ready(self) -> Units {
+        Units::Ready(Decision::Done(Box::new(self.done)))
+    }
+
+    /// Looks for a command that can join the record: one without timers and messages, which must
+    /// precede the write. A turn begins a record of its own, because it reads the log, and later turns
+    /// find it by its position.
+    fn look(self) -> Units {
+        let is_full = 1 + self.done.then.len() >= UNITS_MAX
+            || self.bytes >= BYTES_MAX
+            || self.done.took_ms() >= TOOK_MS_MAX;
+        let further = if is_full { None } else { self.job.decide() };
+        let is_alone =
+            |next: &Next| next.arm.is_empty() && next.tell.is_empty() && next.disarm.is_empty();
+        match further.filter(is_alone).map(|next| next.decision) {
+            Some(further) if may_join(&further) => {
+                let compared = !matches!(further, Decision::Call(_));
+                Units::Open(Box::new(Batch { carried: self, further, compared }))
+            }
+            Some(_) | None => self.ready(),
+        }
+    }
+}
+
+fn may_join(further: &Decision) -> bool {
+    further.may_be_done_here() && !matches!(further, Decision::Turn(_))
+}
+
+/// Returns the position and the time of a unit. Its time is that of the last record, later by the
+/// time of the work, so that nothing depends on this machine's clock.
+fn after(job: &Job, unit: &DoneUnit, seq: Seq) -> At {
+    let took = SignedDuration::from_millis(i64::try_from(unit.took_ms()).unwrap_or(0));
+    let last = job.updated();
+    At { seq, time: last.checked_add(took).unwrap_or(last) }
+}
+
+/// Returns the size of a unit in bytes.
+fn size(unit: &DoneUnit) -> usize {
+    let mut count = Count(0);
+    // A unit that has no JSON form cannot be stored either, and its write says so.
+    let _ = serde_json::to_writer(&mut count, unit);
+    count.0
+}
+
+/// A writer that counts bytes.
+struct Count(usize);
+
+impl io::Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.saturating_add(bytes.len());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
