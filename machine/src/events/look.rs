@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use proto::{
+    fact::Called,
     family::ChildQuestion,
     id::{StepId, ToolName},
     interaction::Question,
@@ -54,10 +55,17 @@ impl<'a> Look<'a> {
         self.open.graph.as_deref()?.newest_edit()
     }
 
-    /// Returns the artifacts that the last record published.
-    pub(super) fn new_artifacts(&self) -> impl Iterator<Item = &'a Artifact> {
+    /// Returns the artifacts that the result of a call in the last record published. The record may have
+    /// further results.
+    pub(super) fn new_artifacts<'b>(
+        &self,
+        called: &'b Called,
+    ) -> impl Iterator<Item = &'a Artifact> + use<'a, 'b> {
         let seq = self.job.seq;
-        self.open.artifacts.all().filter(move |artifact| artifact.seq == Some(seq))
+        self.open.artifacts.all().filter(move |artifact| {
+            let is_its = || called.files.iter().any(|file| file.name == artifact.file.name);
+            artifact.seq == Some(seq) && is_its()
+        })
     }
 
     pub(super) fn goal(&self) -> &'a str {

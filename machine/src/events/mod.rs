@@ -108,7 +108,11 @@ impl Projection {
             self.noticed(known, after, &mut events);
             events.extend(turn(known).map(Happened::Turn));
             nodes::moved(known, after, &mut events);
-            events.extend(after.new_artifacts().cloned().map(Happened::Artifact));
+            if let Known::Fact(fact) = known
+                && let Fact::Called(called) = &**fact
+            {
+                events.extend(after.new_artifacts(called).cloned().map(Happened::Artifact));
+            }
         }
         events
     }

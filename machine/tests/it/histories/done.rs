@@ -7,8 +7,9 @@ use machine::{Replay, check, events::Projection, rollback_target, testing::state
 use proto::{
     decision::{Decision, DecisionKind, Done, DoneUnit, pools},
     entry::Entry,
-    event::Event,
+    event::{Event, Happened},
     fact::{Fact, Signal, Signaled, Source},
+    file::{Content, File, FileName, Piece},
     id::{JobId, Seq, WorkerId},
     record::{Known, Record},
     subject::Family,
@@ -132,6 +133,31 @@ fn a_log_whose_work_was_done_by_the_supervisors_process_means_the_same() {
     }
     assert!(done > 100, "only {done} commands are followed by their results");
     assert!(further > 50, "only {further} units are further ones of a record");
+}
+
+#[test]
+fn each_file_of_a_record_with_several_results_is_published_once() {
+    let History { job, mut entries, .. } =
+        file::all().into_iter().find(|history| history.name == "local").unwrap();
+    let place = entries.iter().position(|entry| done(entry).is_some()).unwrap();
+    let mut several = done(&entries[place]).unwrap();
+    let mut names = Vec::new();
+    for unit in std::iter::once(&mut several.first).chain(&mut several.then) {
+        let DoneUnit::Call(call) = unit else { continue };
+        names.push(format!("{}.md", call.command.work));
+        let name = FileName::new(names.last().unwrap().as_str()).unwrap();
+        let content = Content::Pieces(vec![Piece { sha256: "0".repeat(64), bytes: 1 }]);
+        call.result.files = vec![File { name, media_type: None, content }];
+    }
+    assert!(names.len() > 1, "{names:?}");
+    entries[place] = stored(several, &entries[place]);
+    let (mut replay, mut projection) = (Replay::of(&job, &entries), Projection::default());
+    let events = entries.iter().flat_map(|entry| projection.replay(&mut replay, entry));
+    let published = events.filter_map(|event| {
+        let Happened::Artifact(artifact) = event.happened else { return None };
+        Some(artifact.file.name.to_string())
+    });
+    assert_eq!(published.collect::<Vec<_>>(), names);
 }
 
 fn means_the_same(History { name, job, entries, .. }: &History, joined: &[Entry]) {
