@@ -11,6 +11,7 @@
 
 use std::{
     collections::HashMap,
+    panic::AssertUnwindSafe,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -20,6 +21,7 @@ use std::{
 
 use async_trait::async_trait;
 use broker::Broker;
+use futures::FutureExt;
 use proto::{
     decision::{Decision, DecisionKind},
     fact::Fact,
@@ -27,8 +29,7 @@ use proto::{
     trace::TraceContext,
 };
 use tokio::{sync::Semaphore, time::Instant};
-use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
-use tracing::Instrument;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     Command, LiveSink, Role, Task,
@@ -177,11 +178,10 @@ impl<R: Role> Offer for LocalPool<R> {
         let prefix = self.broker.log.subjects().prefix();
         let begun = Begun { prefix, job, decision, seq, trace: Some(trace), delivered: None };
         let process = Process::start(&begun, own);
-        let (role, started) = (self.role.clone(), Instant::now());
-        let work = async move { role.run(task).await };
-        let work = telemetry::within(own, work).instrument(tracing::Span::current());
-        // A panic ends this task and nothing else.
-        let work = AbortOnDropHandle::new(tokio::spawn(work));
+        // In a task of its own, work that takes microseconds would wait for a turn of the scheduler,
+        // and a loaded process would take it for slow. A panic ends the work and nothing else.
+        let work = AssertUnwindSafe(telemetry::within(own, self.role.run(task))).catch_unwind();
+        let started = Instant::now();
         let ended = tokio::time::timeout(limit, work).await;
         let took = started.elapsed();
         let (fact, outcome) = match ended {
