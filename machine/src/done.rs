@@ -68,7 +68,7 @@ impl Job {
     }
 
     /// Applies a further unit of work to a job whose last record is a `done` that is not stored yet.
-    /// Returns `false` if the unit cannot follow.
+    /// Returns `false` if the unit cannot follow; then the job is of no further use.
     pub fn take_further(&mut self, at: At, unit: &DoneUnit) -> bool {
         let period = Period { began: self.updated, ended: at.time };
         self.updated = at.time;

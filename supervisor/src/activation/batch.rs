@@ -4,12 +4,13 @@
 #[cfg(test)]
 mod tests;
 
-use std::io;
+use std::time::Duration;
 
 use jiff::SignedDuration;
 use machine::{At, Job, Next};
 use proto::{
-    decision::{Decision, DecisionKind, Done, DoneUnit, pools},
+    decision::{Decision, Done, DoneUnit},
+    fact::Fact,
     id::Seq,
     record::Known,
     subject::Family,
@@ -22,16 +23,16 @@ pub(crate) const UNITS_MAX: usize = 64;
 /// Size of the units, in bytes, from which no further one is begun. One record may exceed it by its
 /// last unit.
 const BYTES_MAX: usize = 32 * 1024;
-/// Time that the work of the units took, in milliseconds, from which no further one is begun. A crash
-/// loses no more than that and the work of the last unit, and watchers wait no longer for events.
-const TOOK_MS_MAX: u64 = 10;
+/// Time that the work of the units took from which no further one is begun. A crash loses no more than
+/// that and the work of the last unit, and watchers wait no longer for events.
+const TOOK_MAX: Duration = Duration::from_millis(10);
 
 /// Units of work before they are stored.
 pub(super) enum Units {
     /// Another command is to be carried out first.
     Open(Box<Batch>),
-    /// The decision stores them.
-    Ready(Decision),
+    /// A record is to store them.
+    Ready(Box<Done>),
 }
 
 /// Units that are carried out, and the command that follows from them.
@@ -50,28 +51,36 @@ struct Carried {
     job: Job,
     /// Size of the units in bytes.
     bytes: usize,
+    /// Time that their work took. Most units take less than the millisecond that a record counts in.
+    took: Duration,
 }
 
 impl Units {
-    /// Starts with the first unit, which follows from the log that `job` is the fold of.
-    pub(super) fn new(job: &Job, first: DoneUnit) -> Self {
+    /// Starts with the first command, which follows from the log that `job` is the fold of. Returns
+    /// `None` if the fact does not answer the command.
+    pub(super) fn new(job: &Job, command: Decision, ran: Ran) -> Option<Self> {
+        let Ran { fact, took } = ran;
+        let first = unit(command, fact, took)?;
         let mut job = job.clone();
         let at = after(&job, &first, Seq(job.seq().0 + 1));
-        let bytes = size(&first);
+        let (ignored, bytes) = (job.ignored(), size(&first));
         let done = Done::from(first);
-        let record = Known::from(Decision::Done(Box::new(done.clone())));
-        job.apply(at, &Family::Do(DecisionKind::Done, pools::nobody()), Ok(&record));
-        Carried { done, job, bytes }.look()
+        let decision = Decision::Done(Box::new(done.clone()));
+        let family = Family::Do(decision.kind(), decision.pool());
+        job.apply(at, &family, Ok(&Known::from(decision)));
+        let counts = job.ignored() == ignored && job.poison().is_none();
+        let carried = Carried { done, job, bytes, took };
+        Some(if counts { carried.further() } else { carried.ready() })
     }
 }
 
 impl Batch {
     /// Returns the next effect.
     pub(super) fn effect(&self) -> Effect<'_> {
-        match &self.further {
-            Decision::Call(call) if !self.compared => Effect::Compare(call),
-            further => Effect::Run(further),
+        if let (Decision::Call(call), false) = (&self.further, self.compared) {
+            return Effect::Compare(call);
         }
+        Effect::Run(&self.further)
     }
 
     /// Returns `true` if the registry has no say in the command any more, so it may be carried out.
@@ -81,11 +90,12 @@ impl Batch {
 
     /// Takes the registry's word. A call that it refuses is decided again once the units are stored.
     pub(super) fn compared(mut self, word: Compared) -> Units {
-        if word.refused.is_some() {
+        let Compared { refused, untrusted } = word;
+        if refused.is_some() {
             return self.carried.ready();
         }
         if let Decision::Call(call) = &mut self.further {
-            call.untrusted |= word.untrusted;
+            call.untrusted |= untrusted;
         }
         self.compared = true;
         Units::Open(Box::new(self))
@@ -95,30 +105,31 @@ impl Batch {
     /// is decided again once the units are stored.
     pub(super) fn ran(self, ran: Option<Ran>) -> Units {
         let Self { mut carried, further, .. } = self;
-        let unit = ran.and_then(|ran| DoneUnit::of(further, ran.fact, ran.took_ms).ok());
-        let Some(unit) = unit else { return carried.ready() };
+        let Some(Ran { fact, took }) = ran else { return carried.ready() };
+        let Some(unit) = unit(further, fact, took) else { return carried.ready() };
         let at = after(&carried.job, &unit, carried.job.seq());
         if !carried.job.take_further(at, &unit) {
             return carried.ready();
         }
         carried.bytes = carried.bytes.saturating_add(size(&unit));
+        carried.took = carried.took.saturating_add(took);
         carried.done.then.push(unit);
-        carried.look()
+        carried.further()
     }
 }
 
 impl Carried {
     fn ready(self) -> Units {
-        Units::Ready(Decision::Done(Box::new(self.done)))
+        Units::Ready(Box::new(self.done))
     }
 
     /// Looks for a command that can join the record: one without timers and messages, which must
     /// precede the write. A turn begins a record of its own, because it reads the log, and later turns
     /// find it by its position.
-    fn look(self) -> Units {
+    fn further(self) -> Units {
         let is_full = 1 + self.done.then.len() >= UNITS_MAX
             || self.bytes >= BYTES_MAX
-            || self.done.took_ms() >= TOOK_MS_MAX;
+            || self.took >= TOOK_MAX;
         let further = if is_full { None } else { self.job.decide() };
         let is_alone =
             |next: &Next| next.arm.is_empty() && next.tell.is_empty() && next.disarm.is_empty();
@@ -136,6 +147,11 @@ fn may_join(further: &Decision) -> bool {
     further.may_be_done_here() && !matches!(further, Decision::Turn(_))
 }
 
+/// Joins a command and the fact that answers it.
+fn unit(command: Decision, fact: Fact, took: Duration) -> Option<DoneUnit> {
+    DoneUnit::of(command, fact, u64::try_from(took.as_millis()).unwrap_or(u64::MAX)).ok()
+}
+
 /// Returns the position and the time of a unit. Its time is that of the last record, later by the
 /// time of the work, so that nothing depends on this machine's clock.
 fn after(job: &Job, unit: &DoneUnit, seq: Seq) -> At {
@@ -146,22 +162,6 @@ fn after(job: &Job, unit: &DoneUnit, seq: Seq) -> At {
 
 /// Returns the size of a unit in bytes.
 fn size(unit: &DoneUnit) -> usize {
-    let mut count = Count(0);
-    // A unit that has no JSON form cannot be stored either, and its write says so.
-    let _ = serde_json::to_writer(&mut count, unit);
-    count.0
-}
-
-/// A writer that counts bytes.
-struct Count(usize);
-
-impl io::Write for Count {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 = self.0.saturating_add(bytes.len());
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+    // A unit without a JSON form cannot be stored either, and its write says so.
+    serde_json::to_vec(unit).map_or(0, |json| json.len())
 }

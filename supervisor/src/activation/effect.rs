@@ -1,5 +1,7 @@
 //! The effects of an activation and their outcomes.
 
+use std::time::Duration;
+
 use machine::{Arm, Next};
 use proto::{
     decision::{CallWork, Decision},
@@ -73,8 +75,8 @@ pub(crate) struct Compared {
 pub(crate) struct Ran {
     /// Fact that answers the command.
     pub(crate) fact: Fact,
-    /// Time that the work took, in milliseconds.
-    pub(crate) took_ms: u64,
+    /// Time that the work took.
+    pub(crate) took: Duration,
 }
 
 /// The outcome of an effect.

@@ -141,7 +141,8 @@ impl Activation {
         };
         // Redeliveries arrive out of order, so the place of such a fact in the fold is unknown.
         let is_redelivered = facts.clone().any(|fact| fact.is_again);
-        if is_redelivered || look {
+        // An activation that this process gave up has not killed it.
+        if (is_redelivered || look) && self.uncounted.is_empty() {
             self.suspected = batch::UNITS_MAX;
         }
         let is_trusted = !forget && !is_redelivered;
@@ -308,8 +309,8 @@ impl Activation {
         }
     }
 
-    /// Returns everything that the next effect depends on, except the bounds, which a small job does not
-    /// reach.
+    /// Returns everything that the next effect depends on, except numbers whose bounds a small job does
+    /// not reach.
     #[cfg(test)]
     pub(crate) fn state(&self) -> impl std::fmt::Debug {
         (&self.state, self.suspected > 0)

@@ -2,7 +2,7 @@
 
 use machine::{Job, Next, Tell};
 use proto::{
-    decision::{CallWork, Decision, DoneUnit, Note},
+    decision::{CallWork, Decision, Note},
     id::{Seq, TimerName},
 };
 
@@ -152,8 +152,8 @@ impl Pending {
     /// answer the command is dropped, and a worker takes the command.
     fn take_result(&mut self, ran: Ran, job: &Job) {
         let command = self.next.decision.clone();
-        if let Ok(first) = DoneUnit::of(command, ran.fact, ran.took_ms) {
-            self.keep(Units::new(job, first));
+        if let Some(units) = Units::new(job, command, ran) {
+            self.keep(units);
         }
     }
 
@@ -166,7 +166,7 @@ impl Pending {
     fn keep(&mut self, units: Units) {
         match units {
             Units::Open(batch) => self.batch = Some(batch),
-            Units::Ready(decision) => self.next.decision = decision,
+            Units::Ready(done) => self.next.decision = Decision::Done(done),
         }
     }
 

@@ -1,6 +1,8 @@
 //! Tests of the activation's bounds and of its cached fold. `crate::proof` covers the order of
 //! effects.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use proto::{
     agent::Agent,
@@ -80,7 +82,7 @@ fn a_plan_that_is_made_here_is_stored_with_its_command() {
     activation.done(Outcome::Done);
     let Effect::Run(decision) = activation.effect() else { panic!("it may plan here") };
     let fact = planned(&decision.unit().unwrap());
-    activation.done(Outcome::Ran(Some(Box::new(Ran { fact, took_ms: 4 }))));
+    activation.done(Outcome::Ran(Some(Box::new(Ran { fact, took: Duration::from_millis(4) }))));
     // A plan without steps is rejected, and another one is wanted.
     activation.done(Outcome::Ran(None));
     let Effect::Store { next, .. } = activation.effect() else {
@@ -100,7 +102,7 @@ fn a_fact_that_answers_another_command_leaves_the_command_to_a_worker() {
     let Effect::Run(decision) = activation.effect() else { panic!("it may plan here") };
     let Unit { work, attempt } = decision.unit().unwrap();
     let fact = planned(&Unit { work, attempt: attempt.next() });
-    activation.done(Outcome::Ran(Some(Box::new(Ran { fact, took_ms: 4 }))));
+    activation.done(Outcome::Ran(Some(Box::new(Ran { fact, took: Duration::from_millis(4) }))));
     let Effect::Store { next, .. } = activation.effect() else { panic!("it stores the command") };
     assert_eq!(next.decision.kind(), DecisionKind::Plan);
 }

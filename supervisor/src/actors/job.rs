@@ -231,7 +231,7 @@ impl JobState {
         let result = self.args.local.carry_out(command).await;
         *left = left.saturating_sub(started.elapsed());
         let LocalResult { fact, took } = result?;
-        Some(Ran { fact, took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX) })
+        Some(Ran { fact, took })
     }
 
     /// Folds the facts and starts the span of the activation. Returns `None` if there is nothing to

@@ -7,6 +7,7 @@ use std::{
     collections::VecDeque,
     fmt::Write as _,
     hash::{DefaultHasher, Hash, Hasher},
+    time::Duration,
 };
 
 use machine::{Job, replay};
@@ -107,6 +108,11 @@ impl Node {
         self.job().is_some()
     }
 
+    /// Returns `true` if the fold has these records.
+    pub(super) fn knows(&self, places: Places) -> bool {
+        self.known & places == places
+    }
+
     /// Returns `true` if the actor may leave when it rests.
     pub(super) fn may_leave(&self) -> bool {
         self.activation.rest() != Rest::Working
@@ -181,7 +187,7 @@ impl Memory {
                     let Effect::Run(decision) = next.activation.effect() else { return None };
                     let Unit { work, attempt } = decision.unit()?;
                     let fact = self.script.result(work, attempt, reply);
-                    Some(Box::new(Ran { fact, took_ms: 1 }))
+                    Some(Box::new(Ran { fact, took: Duration::from_millis(1) }))
                 });
                 next.done(Outcome::Ran(ran));
                 None

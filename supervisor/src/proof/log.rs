@@ -160,6 +160,13 @@ impl Log {
         self.ended || !self.is_there()
     }
 
+    /// Returns `true` if a unit of the record after the log `before` counted for nothing.
+    pub(super) fn dropped_units(&self, before: &Self) -> bool {
+        let last = self.written.last().map(|record| &record.body);
+        let is_done = |body: &Body| matches!(body, Body::Decision(decision, _) if decision.kind() == DecisionKind::Done);
+        last.is_some_and(is_done) && self.job.ignored() > before.job.ignored()
+    }
+
     /// Returns the number of changes of the graph.
     pub(super) fn revision(&self) -> u32 {
         self.job.workflow().map_or(0, |(_, revision)| revision)
@@ -276,20 +283,12 @@ impl Log {
             }
             Decision::Done(done) if !is_fenced => {
                 let dropped = self.job.ignored() - before.ignored;
-                if dropped != 0 && !self.has_fact_after(after) {
-                    self.wrong.insert(claims::UNITS_FOLLOW);
-                }
                 self.done(done, usize::try_from(dropped).expect("the record is short"));
             }
             Decision::Done(_) => {}
             Decision::Plan(_) | Decision::Turn(_) | Decision::Call(_) | Decision::Ask(_) => {}
             Decision::Wait(_) | Decision::Note(_) => {}
         }
-    }
-
-    /// Returns `true` if a fact other than the submission follows a position.
-    fn has_fact_after(&self, position: u8) -> bool {
-        self.written.iter().skip(usize::from(position).max(1)).any(|r| !r.saying.is_decision())
     }
 
     /// Checks work that is done, which counts like commands and results. The last `dropped` units could

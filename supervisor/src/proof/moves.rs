@@ -383,6 +383,7 @@ pub(super) fn first(memory: &mut Memory, exploration: &Exploration) -> Vec<World
             may_edit: exploration.edits,
             began_late: false,
             lost: 0,
+            dropped_units: false,
             ran_lost: false,
             submitted_early: false,
         };

@@ -179,6 +179,11 @@ impl Exploration {
         if self.mutation == Some(Mutation::AdvanceTwice) && memory.is_advance(next) {
             longer = memory.append(longer, Saying::Decision { next, after });
         }
+        let knows_all = writer.is_some_and(|writer| {
+            memory.node(world.actor(job, writer).node).knows(memory.log(world.log(job)).all())
+        });
+        world.dropped_units |=
+            knows_all && memory.log(longer).dropped_units(memory.log(world.log(job)));
         let is_command = memory.log(longer).written[usize::from(at)].is_command();
         // The write cancels the first timer; cancellation of the others is best effort, and here it
         // always fails.

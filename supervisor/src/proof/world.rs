@@ -29,6 +29,8 @@ pub(super) struct World {
     pub(super) began_late: bool,
     /// Units of work that a supervisor carried out itself and lost in its crash, one bit each.
     pub(super) lost: u16,
+    /// `true` if a unit of a record counted for nothing although its supervisor knew every fact.
+    pub(super) dropped_units: bool,
     /// `true` if a supervisor carried out lost work again.
     pub(super) ran_lost: bool,
     /// `true` if a child was submitted before the decision to spawn it was stored.

@@ -1,10 +1,12 @@
 //! Tests of records with several units of work.
 
+use std::time::Duration;
+
 use proto::{
     decision::{Decision, DecisionKind, Done, DoneUnit},
     entry::Entry,
     fact::Fact,
-    id::{Attempt, Seq, Unit, WorkerId},
+    id::{Seq, Unit, WorkerId},
     record::Record,
     subject::Family,
     tool::ToolResult,
@@ -18,7 +20,7 @@ use super::{
         Activation, Arrival, Compared, Effect, Outcome, Ran,
         tests::{begun, submission},
     },
-    BYTES_MAX, TOOK_MS_MAX, UNITS_MAX,
+    BYTES_MAX, TOOK_MAX, UNITS_MAX,
 };
 
 /// A driver that carries commands out in memory.
@@ -26,8 +28,8 @@ struct Driver {
     activation: Activation,
     /// Steps of the plan.
     steps: Vec<Value>,
-    /// Time that each unit takes, in milliseconds.
-    took_ms: u64,
+    /// Time that each unit takes.
+    took: Duration,
     /// Length of the result of each call, in bytes.
     bytes: usize,
 }
@@ -42,7 +44,7 @@ impl Driver {
     }
 
     fn new(activation: Activation, steps: Vec<Value>) -> Self {
-        Self { activation, steps, took_ms: 0, bytes: 0 }
+        Self { activation, steps, took: Duration::ZERO, bytes: 0 }
     }
 
     /// Carries the next command out, whose first attempt is due.
@@ -53,7 +55,7 @@ impl Driver {
     }
 
     fn ran(&mut self, fact: Fact) {
-        let ran = Ran { fact, took_ms: self.took_ms };
+        let ran = Ran { fact, took: self.took };
         self.activation.done(Outcome::Ran(Some(Box::new(ran))));
     }
 
@@ -103,6 +105,35 @@ impl Driver {
         done
     }
 
+    /// Lets workers carry out commands until this process may. Returns their number.
+    fn queue(&mut self) -> usize {
+        for (count, seq) in (1..).step_by(2).enumerate() {
+            self.activation.done(Outcome::Done);
+            if let Effect::Compare(_) = self.activation.effect() {
+                self.allow();
+            }
+            if self.unit().is_some() {
+                return count;
+            }
+            let unit = self.decision().unit().expect("a command is queued");
+            self.stored(seq + 1);
+            assert!(matches!(self.activation.effect(), Effect::Acknowledge));
+            self.activation.done(Outcome::Done);
+            self.receive(Seq(seq + 2), &unit);
+        }
+        unreachable!("a plan has an end")
+    }
+
+    /// Begins an activation with the first delivery of a worker's result.
+    fn receive(&mut self, seq: Seq, unit: &Unit) {
+        let entry = entry(seq, &self.result(unit));
+        self.activation.begin(
+            [Arrival { entry: &entry, is_again: false }].into_iter(),
+            false,
+            false,
+        );
+    }
+
     fn stored(&mut self, seq: u64) {
         self.activation.done(Outcome::Stored(Seq(seq)));
     }
@@ -119,7 +150,7 @@ fn calls(count: usize) -> Vec<Value> {
 #[test]
 fn work_that_follows_from_work_is_stored_in_the_same_record() {
     let mut driver = Driver::planned(calls(2));
-    driver.took_ms = 3;
+    driver.took = Duration::from_millis(3);
     driver.run_all();
     let done = driver.done();
     let units: Vec<_> = done.units().map(|unit| unit.work().0.as_str()).collect();
@@ -187,21 +218,21 @@ fn a_command_without_its_result_follows_in_a_record_of_its_own(#[case] answers: 
 }
 
 #[rstest]
-#[case::units(0, 0, UNITS_MAX)]
-#[case::time(TOOK_MS_MAX / 2, 0, 3)]
-#[case::size(0, BYTES_MAX / 2, 3)]
+#[case::units(Duration::ZERO, 0, UNITS_MAX)]
+#[case::time(TOOK_MAX / 2, 0, 3)]
+#[case::microseconds(TOOK_MAX / 20, 0, 21)]
+#[case::size(Duration::ZERO, BYTES_MAX / 2, 3)]
 fn a_full_record_is_stored_and_the_rest_follows_in_the_next(
-    #[case] took_ms: u64,
+    #[case] took: Duration,
     #[case] bytes: usize,
     #[case] units: usize,
 ) {
     let mut driver = Driver::planned(calls(UNITS_MAX + 1));
-    (driver.took_ms, driver.bytes) = (took_ms, bytes);
+    (driver.took, driver.bytes) = (took, bytes);
     driver.run_all();
     assert_eq!(driver.done().units().count(), units);
     driver.stored(2);
     driver.run_all();
-    assert_eq!(driver.done().first.unit().attempt, Attempt::FIRST);
     assert_eq!(driver.done().first.work().0.as_str(), format!("g0.r0.s{}", units - 1));
 }
 
@@ -215,38 +246,46 @@ fn nothing_is_carried_out_here_after_a_conflict() {
 }
 
 /// A crash may have lost as many units as a record can have, and one of them may have caused it.
-#[test]
-fn after_a_redelivery_as_many_commands_are_queued_as_one_record_can_have() {
-    let mut driver = Driver::new(begun(&submission(), true), calls(UNITS_MAX + 1));
+#[rstest]
+#[case::redelivered(&[submission()], false)]
+#[case::looked_at(&[], true)]
+fn after_a_crash_as_many_commands_are_queued_as_one_record_can_have(
+    #[case] facts: &[Entry],
+    #[case] looks: bool,
+) {
+    let mut activation = Activation::new(submission().job);
+    let again = facts.iter().map(|entry| Arrival { entry, is_again: true });
+    activation.begin(again, looks, true);
+    let mut driver = Driver::new(activation, calls(UNITS_MAX + 1));
     driver.activation.done(Outcome::Read(vec![submission()]));
-    let mut seq = 1;
-    let queued = (0..).take_while(|_| {
-        driver.activation.done(Outcome::Done);
-        if let Effect::Compare(_) = driver.activation.effect() {
-            driver.allow();
-        }
-        if driver.unit().is_some() {
-            return false;
-        }
-        let unit = driver.decision().unit().expect("a command is queued");
-        driver.stored(seq + 1);
-        assert!(matches!(driver.activation.effect(), Effect::Acknowledge));
-        driver.activation.done(Outcome::Done);
-        seq += 2;
-        let entry = entry(Seq(seq), &driver.result(&unit));
-        driver.activation.begin(
-            [Arrival { entry: &entry, is_again: false }].into_iter(),
-            false,
-            false,
-        );
-        true
-    });
-    assert_eq!(queued.count(), UNITS_MAX);
+    assert_eq!(driver.queue(), UNITS_MAX);
+}
+
+#[test]
+fn an_activation_that_this_process_gave_up_has_lost_no_work() {
+    let first = submission();
+    let mut driver = Driver::new(begun(&first, false), calls(1));
+    driver.activation.done(Outcome::Done);
+    driver.activation.give_up([Arrival { entry: &first, is_again: false }].into_iter());
+    driver.activation.begin([Arrival { entry: &first, is_again: true }].into_iter(), false, false);
+    driver.activation.done(Outcome::Read(vec![first]));
+    driver.activation.done(Outcome::Done);
+    let unit = driver.decision().unit().unwrap();
+    driver.stored(2);
+    driver.activation.done(Outcome::Done);
+    driver.receive(Seq(3), &unit);
+    driver.activation.done(Outcome::Done);
+    driver.allow();
+    assert!(driver.unit().is_some());
 }
 
 /// Returns a fact of a worker.
 fn entry(seq: Seq, fact: &Fact) -> Entry {
-    let record = Record::of_fact(fact, "r", &WorkerId::new("w").unwrap()).unwrap();
+    let record = Record::of_fact(fact, "r", &worker()).unwrap();
     let family = Family::In(fact.source());
     Entry { seq, family, record: Ok(record), ..submission() }
+}
+
+fn worker() -> WorkerId {
+    WorkerId::new("w").unwrap()
 }

@@ -150,13 +150,13 @@ async fn work_that_follows_from_quick_work_is_stored_in_the_same_record() {
         let job = company.submit(&format!("k{n}")).await;
         assert_eq!(company.ended(&job).await.view().unwrap().state, JobState::Completed);
         let done = done(&company, &job).await;
-        // The submission, all work, and the end; unless the machine was busy.
-        if count(&done) == (1, 11) {
-            assert_eq!(done.len(), 3);
+        let (records, units) = count(&done);
+        assert_eq!(done.len(), 2 + records + 2 * (11 - units), "ten steps and the plan");
+        if units > records {
             return;
         }
     }
-    panic!("no job had all its work in one record");
+    panic!("no record has several units");
 }
 
 #[tokio::test(start_paused = true)]
