@@ -54,6 +54,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("simulation/src/wire/log.rs", "injects faults by the kind of a write"),
     ("simulation/src/wire/misread.rs", "garbles results"),
     ("simulation/src/world.rs", "writes the first facts of a world"),
+    ("supervisor/src/activation/batch.rs", "folds the decision that it is about to store"),
     ("supervisor/src/activation/fold.rs", "keeps the decisions that it stored itself"),
     ("supervisor/src/activation/pending.rs", "gives the effects of one decision their order"),
     ("supervisor/src/actors/job.rs", "stores what the machine decided, and counts it"),
