@@ -156,17 +156,26 @@ fn a_planted_bug_of_local_work_is_found(
     walk(Exploration { cancels: false, ..exploration }).finds(claim);
 }
 
-/// A workflow with a loop and a join; one fault of any kind, and in one walk a cancellation.
+/// A workflow with a loop and a join; one fault of a kind, and in one walk a cancellation.
 #[rstest]
-#[case::faults(1, false, 1_035_956)]
-#[case::cancel(0, true, 7_095)]
+#[case::supervisors(&[Fault::Supervisors], false, 320_000)]
+#[case::cancel(&[], true, 7_095)]
 fn a_small_workflow_keeps_every_claim_whatever_goes_wrong(
-    #[case] faults: u8,
+    #[case] of: &'static [Fault],
     #[case] cancels: bool,
     #[case] worlds: usize,
 ) {
-    let walked = walk(Exploration { cancels, ..Exploration::new(WORKFLOW, faults, Fault::ALL) });
+    let faults = u8::from(!of.is_empty());
+    let walked = walk(Exploration { cancels, ..Exploration::new(WORKFLOW, faults, of) });
     walked.keeps_every_claim(&names(claims::of_workflows()), worlds);
+}
+
+/// The same with one fault of any kind.
+#[test]
+#[ignore = "takes minutes: make proof"]
+fn a_small_workflow_keeps_every_claim_with_a_fault_of_any_kind() {
+    let walked = walk(Exploration { cancels: false, ..Exploration::new(WORKFLOW, 1, Fault::ALL) });
+    walked.keeps_every_claim(&names(claims::of_workflows()), 1_035_956);
 }
 
 /// An edit of the graph, at any moment.
