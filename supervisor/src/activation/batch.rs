@@ -6,22 +6,23 @@ mod tests;
 
 use std::time::Duration;
 
-use jiff::SignedDuration;
-use machine::{At, Job, Next};
+use machine::{Job, Next};
 use proto::{
     decision::{Decision, Done, DoneUnit},
     fact::Fact,
     id::Seq,
     record::Known,
-    subject::Family,
 };
 
-use super::{Compared, Effect, effect::Ran};
+use super::{
+    Compared, Effect,
+    effect::Ran,
+    fold::{after_work, apply_decision},
+};
 
 /// Largest number of units of one record.
 pub(crate) const UNITS_MAX: usize = 64;
-/// Size of the units, in bytes, from which no further one is begun. One record may exceed it by its
-/// last unit.
+/// Size of the units, in bytes, from which no further one is begun. The last unit may exceed it.
 const BYTES_MAX: usize = 32 * 1024;
 /// Time that the work of the units took from which no further one is begun. A crash loses no more than
 /// that and the work of the last unit, and watchers wait no longer for events.
@@ -62,12 +63,11 @@ impl Units {
         let Ran { fact, took } = ran;
         let first = unit(command, fact, took)?;
         let mut job = job.clone();
-        let at = after(&job, &first, Seq(job.seq().0 + 1));
+        let at = after_work(&job, Seq(job.seq().0 + 1), first.took_ms());
         let (ignored, bytes) = (job.ignored(), size(&first));
         let done = Done::from(first);
         let decision = Decision::Done(Box::new(done.clone()));
-        let family = Family::Do(decision.kind(), decision.pool());
-        job.apply(at, &family, Ok(&Known::from(decision)));
+        apply_decision(&mut job, at, &Known::from(decision));
         let counts = job.ignored() == ignored && job.poison().is_none();
         let carried = Carried { done, job, bytes, took };
         Some(if counts { carried.further() } else { carried.ready() })
@@ -107,7 +107,7 @@ impl Batch {
         let Self { mut carried, further, .. } = self;
         let Some(Ran { fact, took }) = ran else { return carried.ready() };
         let Some(unit) = unit(further, fact, took) else { return carried.ready() };
-        let at = after(&carried.job, &unit, carried.job.seq());
+        let at = after_work(&carried.job, carried.job.seq(), unit.took_ms());
         if !carried.job.take_further(at, &unit) {
             return carried.ready();
         }
@@ -150,14 +150,6 @@ fn may_join(further: &Decision) -> bool {
 /// Joins a command and the fact that answers it.
 fn unit(command: Decision, fact: Fact, took: Duration) -> Option<DoneUnit> {
     DoneUnit::of(command, fact, u64::try_from(took.as_millis()).unwrap_or(u64::MAX)).ok()
-}
-
-/// Returns the position and the time of a unit. Its time is that of the last record, later by the
-/// time of the work, so that nothing depends on this machine's clock.
-fn after(job: &Job, unit: &DoneUnit, seq: Seq) -> At {
-    let took = SignedDuration::from_millis(i64::try_from(unit.took_ms()).unwrap_or(0));
-    let last = job.updated();
-    At { seq, time: last.checked_add(took).unwrap_or(last) }
 }
 
 /// Returns the size of a unit in bytes.

@@ -104,12 +104,8 @@ impl CachedFold {
 
     /// Applies a decision that this supervisor stored.
     pub(super) fn stored(&mut self, seq: Seq, decision: Decision) {
-        // The broker's time of this record is unknown here. The last known time replaces it, later by
-        // the time of own work, so that nothing depends on this machine's clock.
-        let took = if let Decision::Done(done) = &decision { done.took_ms() } else { 0 };
-        let took = SignedDuration::from_millis(i64::try_from(took).unwrap_or(0));
-        let last = self.job.updated();
-        let at = At { seq, time: last.checked_add(took).unwrap_or(last) };
+        let took_ms = if let Decision::Done(done) = &decision { done.took_ms() } else { 0 };
+        let at = after_work(&self.job, seq, took_ms);
         let decision = Known::Decision(Box::new(decision));
         let tail = self.tail.get_or_insert_with(|| {
             Box::new(Tail { base: self.job.clone(), decisions: VecDeque::new() })
@@ -138,7 +134,16 @@ fn take(job: &mut Job, entry: &Entry) -> Result<Option<&'static str>, OutOfOrder
     Ok((job.ignored() > ignored).then(|| kind(entry)))
 }
 
-fn apply_decision(job: &mut Job, at: At, decision: &Known) {
+/// Returns the position and the time of a decision. The broker's time of its record is unknown here.
+/// The last known time replaces it, later by the time of own work, so that nothing depends on this
+/// machine's clock.
+pub(super) fn after_work(job: &Job, seq: Seq, took_ms: u64) -> At {
+    let took = SignedDuration::from_millis(i64::try_from(took_ms).unwrap_or(0));
+    let last = job.updated();
+    At { seq, time: last.checked_add(took).unwrap_or(last) }
+}
+
+pub(super) fn apply_decision(job: &mut Job, at: At, decision: &Known) {
     if let Known::Decision(known) = decision {
         job.apply(at, &Family::Do(known.kind(), known.pool()), Ok(decision));
     }

@@ -386,8 +386,7 @@ impl Memory {
         // Left out: the bounds, which a small job does not reach, and fields that only counting
         // needs.
         let Node { job, activation, act, put_off, owes, is_early, is_true, known } = &node;
-        let state = format!("{:?}", activation.state());
-        write!(text, "{job}{state}{act:?}{put_off:?}{owes}{is_early}{is_true}")
+        write!(text, "{job}{:?}{act:?}{put_off:?}{owes}{is_early}{is_true}", activation.state())
             .expect("hashing does not fail");
         let key = (text.0.finish(), text.1.finish(), *known);
         if let Some(known) = self.by_content.get(&key) {

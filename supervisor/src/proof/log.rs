@@ -95,6 +95,11 @@ impl Written {
         )
     }
 
+    /// Returns `true` if the record holds work that a supervisor carried out itself.
+    fn is_done(&self) -> bool {
+        matches!(self.entry.family, Family::Do(DecisionKind::Done, _))
+    }
+
     /// Returns the child that the record spawns.
     pub(super) fn child(&self) -> Option<&JobId> {
         let Body::Decision(decision, _) = &self.body else { return None };
@@ -162,9 +167,8 @@ impl Log {
 
     /// Returns `true` if a unit of the record after the log `before` counted for nothing.
     pub(super) fn dropped_units(&self, before: &Self) -> bool {
-        let last = self.written.last().map(|record| &record.body);
-        let is_done = |body: &Body| matches!(body, Body::Decision(decision, _) if decision.kind() == DecisionKind::Done);
-        last.is_some_and(is_done) && self.job.ignored() > before.job.ignored()
+        let is_done = self.written.last().is_some_and(|record| record.is_done());
+        is_done && self.job.ignored() > before.job.ignored()
     }
 
     /// Returns the number of changes of the graph.
