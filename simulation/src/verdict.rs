@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use machine::{Job, Replay, check, replay};
 use proto::{
-    decision::{Decision, DecisionKind},
+    decision::{Decision, DecisionKind, Note},
     entry::Entry,
     fact::{Fact, Signal, TurnReply},
     id::{Attempt, Generation, JobId},
@@ -239,11 +239,15 @@ fn miscounted(id: &JobId, entries: &[Entry]) -> Option<String> {
         if finish.generation < replay(id, &entries[..end]).generation() {
             return None;
         }
-        // The end does not include facts that arrived while it was decided, or while its notes were
-        // stored.
+        // The end does not include facts that arrived while it was decided, while its notes were stored,
+        // or while the advances of a workflow were stored that it follows from.
+        let is_on_the_way = |e: &Entry| {
+            let is_advance = |decision| matches!(decision, Decision::Note(Note::Advanced(_)));
+            families::is_note_of_an_end(e) || e.decision().is_some_and(is_advance)
+        };
         let decided = entries[..end]
             .iter()
-            .rposition(|e| matches!(e.family, Family::Do(..)) && !families::is_note_of_an_end(e));
+            .rposition(|e| matches!(e.family, Family::Do(..)) && !is_on_the_way(e));
         let counts = |to: usize| replay(id, &entries[..to]).view().map(|view| view.usage);
         let from = decided.map_or(1, |at| at + 1);
         let fits = (from..=end).any(|to| counts(to) == Some(finish.usage));
