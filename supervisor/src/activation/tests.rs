@@ -24,9 +24,14 @@ fn job() -> JobId {
 
 /// Returns the first record of a job.
 pub(super) fn submission() -> Entry {
+    submission_to(Agent { confirm: false, ..Agent::default() })
+}
+
+/// Returns the submission of a job of this agent.
+pub(super) fn submission_to(agent: Agent) -> Entry {
     let fact = Fact::Submitted(Submitted {
         goal: "g".into(),
-        agent: Agent { confirm: false, ..Agent::default() },
+        agent,
         language: Language::En,
         language_detected: false,
         digest: "d".into(),

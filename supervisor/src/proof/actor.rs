@@ -12,7 +12,7 @@ use std::{
 
 use machine::{Job, replay};
 use proto::{
-    decision::Decision,
+    decision::{Decision, Done, DoneUnit},
     fact::{Fact, Submitted},
     family::{ChildSaid, News},
     id::{JobId, Seq, Unit},
@@ -215,10 +215,12 @@ impl Memory {
     fn begin(&self, node: &mut Node, input: Input) {
         let Input::Take { log, facts, again, look, forget } = input else { return };
         let log = self.log(log);
-        let is_heard = |at: &u8| {
-            self.mutation != Some(Mutation::DeafToRollbacks)
-                || log.written[usize::from(*at)].saying != Saying::RollBack
+        let unheard = match self.mutation {
+            Some(Mutation::DeafToRollbacks) => Some(Saying::RollBack),
+            Some(Mutation::DeafToCancels) => Some(Saying::Cancel),
+            Some(_) | None => None,
         };
+        let is_heard = |at: &u8| unheard != Some(log.written[usize::from(*at)].saying);
         let is_again = again && self.mutation != Some(Mutation::RunAgain);
         let arrival = |at| Arrival { entry: &log.written[usize::from(at)].entry, is_again };
         let arrivals: Vec<Arrival<'_>> = places(facts).filter(is_heard).map(arrival).collect();
@@ -302,11 +304,7 @@ impl Memory {
                 }
                 Effect::Store { next, .. } => {
                     let mut next = next.clone();
-                    if let Decision::Done(done) = &mut next.decision
-                        && self.mutation == Some(Mutation::RepeatUnit)
-                    {
-                        done.then.push(done.first.clone());
-                    }
+                    self.mutate_work(&mut next.decision);
                     let early = self.submits_early(node, &next.decision);
                     let store = Act::Store(self.intern_next(&next));
                     early.map_or(store, |message| {
@@ -351,6 +349,21 @@ impl Memory {
             Some(_) | None => {}
         }
         Some(Message::Append(to, fact))
+    }
+
+    /// Changes the work that is stored as a mutation says.
+    fn mutate_work(&self, decision: &mut Decision) {
+        match (self.mutation, &mut *decision) {
+            (Some(Mutation::RepeatUnit), Decision::Done(done)) => {
+                done.then.push(done.first.clone());
+            }
+            (Some(Mutation::RunEffects), Decision::Call(call)) => {
+                let fact = self.script.result(call.work.clone(), call.attempt, Reply::Done);
+                let unit = DoneUnit::of(decision.clone(), fact, 0).expect("it is a result");
+                *decision = Decision::Done(Box::new(Done::from(unit)));
+            }
+            (Some(_) | None, _) => {}
+        }
     }
 
     /// Returns the submission of the child that a mutation sends before the decision is stored.

@@ -27,6 +27,8 @@ pub(super) const END_COUNTED_ONCE: &str = "the end of a child counts once";
 pub(super) const WAITS_OR_CALLS_OFF: &str =
     "a parent ends when its child has ended, or when it has noted that it canceled the child";
 pub(super) const JOINED: &str = "a join of a workflow waits for the work of all its branches";
+pub(super) const EFFECTS_ARE_QUEUED: &str =
+    "the command of a call with an effect is stored before the call runs";
 pub(super) const UNITS_FOLLOW: &str =
     "each unit of a record counts, if its supervisor had folded every fact before the record";
 pub(super) const NO_TOOL_AFTER_THE_END: &str = "no tool begins after a cancel is acknowledged";
@@ -42,7 +44,7 @@ pub(super) const WAITS_ARE_TRUE: &str = "a resting job waits for something that 
 pub(super) const ENDS: &str = "in a world without a further step every job has ended";
 
 /// Claims about the records of a log.
-const OF_LOGS: [&str; 12] = [
+const OF_LOGS: [&str; 13] = [
     ONE_DECISION_PER_POSITION,
     DECIDED_ONCE,
     COMMAND_WAS_DECIDED,
@@ -55,6 +57,7 @@ const OF_LOGS: [&str; 12] = [
     END_COUNTED_ONCE,
     WAITS_OR_CALLS_OFF,
     JOINED,
+    EFFECTS_ARE_QUEUED,
 ];
 
 /// An event between two worlds that must be observed at least once.
@@ -109,8 +112,8 @@ impl Exploration {
     }
 }
 
-fn of_logs() -> [Property<Exploration>; 12] {
-    let holds: [fn(&Exploration, &World) -> bool; 12] = [
+fn of_logs() -> [Property<Exploration>; 13] {
+    let holds: [fn(&Exploration, &World) -> bool; 13] = [
         Exploration::is_right::<0>,
         Exploration::is_right::<1>,
         Exploration::is_right::<2>,
@@ -123,6 +126,7 @@ fn of_logs() -> [Property<Exploration>; 12] {
         Exploration::is_right::<9>,
         Exploration::is_right::<10>,
         Exploration::is_right::<11>,
+        Exploration::is_right::<12>,
     ];
     std::array::from_fn(|claim| Property::always(OF_LOGS[claim], holds[claim]))
 }

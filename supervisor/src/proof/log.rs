@@ -305,7 +305,11 @@ impl Log {
         }
         for unit in done.units().take(count) {
             self.done += 1;
-            let label = testing::label(&unit.command());
+            let command = unit.command();
+            if !command.may_be_done_here() {
+                self.wrong.insert(claims::EFFECTS_ARE_QUEUED);
+            }
+            let label = testing::label(&command);
             if !self.sent.insert(format!("{} {label}", unit.generation())) {
                 self.wrong.insert(claims::DECIDED_ONCE);
             }

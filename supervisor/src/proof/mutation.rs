@@ -17,6 +17,8 @@ pub(super) enum Mutation {
     DecideBeforeReading,
     /// A supervisor ignores a rollback.
     DeafToRollbacks,
+    /// A supervisor ignores a cancellation.
+    DeafToCancels,
     /// Timers are never armed.
     DropTimers,
     /// Facts are acknowledged before the decisions that follow from them are stored.
@@ -45,6 +47,8 @@ pub(super) enum Mutation {
     RunAgain,
     /// A supervisor decides on further work without the work that it has carried out.
     RepeatUnit,
+    /// A supervisor carries out a call with an effect itself.
+    RunEffects,
     /// The join of a workflow does not wait for its second branch.
     JoinEarly,
     /// The broker stores the advance of a workflow twice.

@@ -8,26 +8,30 @@ use stateright::{Checker, Expectation, HasDiscoveries, Model};
 use super::{
     Exploration, Fault, Move, Mutation, Script,
     claims::{self, Sight},
+    script::Local,
 };
 
 /// One job with two parallel steps.
 const PARALLEL: Script =
-    Script::Alone { in_order: false, confirm: false, deadline: false, local: false };
+    Script::Alone { in_order: false, confirm: false, deadline: false, local: Local::Nothing };
 /// One job with two steps in sequence.
 const IN_ORDER: Script =
-    Script::Alone { in_order: true, confirm: false, deadline: false, local: false };
+    Script::Alone { in_order: true, confirm: false, deadline: false, local: Local::Nothing };
 /// One job with a plan that a person confirms, two steps in sequence, and a deadline of an hour.
 const CONFIRMED: Script =
-    Script::Alone { in_order: true, confirm: true, deadline: true, local: false };
+    Script::Alone { in_order: true, confirm: true, deadline: true, local: Local::Nothing };
 /// One job with two parallel steps without effects, which supervisors may carry out themselves.
 const LOCAL: Script =
-    Script::Alone { in_order: false, confirm: false, deadline: false, local: true };
+    Script::Alone { in_order: false, confirm: false, deadline: false, local: Local::All };
 /// One such job with a plan that a person confirms, two steps in sequence, and a deadline of an hour.
 const LOCAL_CONFIRMED: Script =
-    Script::Alone { in_order: true, confirm: true, deadline: true, local: true };
+    Script::Alone { in_order: true, confirm: true, deadline: true, local: Local::All };
 /// One such job with two steps in sequence.
 const LOCAL_IN_ORDER: Script =
-    Script::Alone { in_order: true, confirm: false, deadline: false, local: true };
+    Script::Alone { in_order: true, confirm: false, deadline: false, local: Local::All };
+/// One such job whose second step has an effect.
+const LOCAL_WITH_EFFECT: Script =
+    Script::Alone { in_order: false, confirm: false, deadline: false, local: Local::Pure };
 /// A family whose child asks no question.
 const SILENT: Script = Script::Family { asks: false };
 /// A family whose child asks a person.
@@ -109,6 +113,20 @@ fn local_work_after_a_confirmation_keeps_every_claim_whatever_goes_wrong() {
     walked.keeps_every_claim(&names(claims::of_local_work()), 1_700_000);
 }
 
+/// A job whose second step has an effect, which a worker must carry out.
+#[test]
+fn work_with_an_effect_is_never_carried_out_by_supervisors() {
+    let walked = walk(Exploration::new(LOCAL_WITH_EFFECT, 0, &[]));
+    walked.keeps_every_claim(&["it completes", "it is canceled"], 1_488);
+}
+
+#[test]
+#[ignore = "takes minutes: make proof"]
+fn work_with_an_effect_is_never_carried_out_by_supervisors_whatever_goes_wrong() {
+    let walked = walk(Exploration::new(LOCAL_WITH_EFFECT, 1, Fault::ALL));
+    walked.keeps_every_claim(&["it completes", "it is canceled"], 500_350);
+}
+
 /// Two faults of one kind, while supervisors may carry work out themselves.
 #[rstest]
 #[case::pins(&[Fault::Pins], 550_000)]
@@ -154,6 +172,16 @@ fn a_planted_bug_of_local_work_is_found(
 ) {
     let exploration = Exploration::new(LOCAL, 1, of).mutated(mutation);
     walk(Exploration { cancels: false, ..exploration }).finds(claim);
+}
+
+#[rstest]
+#[case::effect(Mutation::RunEffects, claims::EFFECTS_ARE_QUEUED)]
+#[case::cancel(Mutation::DeafToCancels, claims::FOLDS_ARE_TRUE)]
+fn a_planted_bug_of_local_work_is_found_without_a_fault(
+    #[case] mutation: Mutation,
+    #[case] claim: &'static str,
+) {
+    walk(Exploration::new(LOCAL_WITH_EFFECT, 0, &[]).mutated(mutation)).finds(claim);
 }
 
 /// A workflow with a loop and a join; one fault of a kind, and in one walk a cancellation.

@@ -7,6 +7,7 @@ use proto::{
     entry::Entry,
     fact::Fact,
     id::{Seq, Unit, WorkerId},
+    job::JobState,
     record::Record,
     subject::Family,
     tool::ToolResult,
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 use super::{
     super::{
         Activation, Arrival, Compared, Effect, Outcome, Ran,
-        tests::{begun, submission},
+        tests::{begun, submission, submission_to},
     },
     BYTES_MAX, TOOK_MAX, UNITS_MAX,
 };
@@ -37,7 +38,11 @@ struct Driver {
 impl Driver {
     /// Returns a driver after the plan, in the activation of the submission.
     fn planned(steps: Vec<Value>) -> Self {
-        let mut driver = Self::new(begun(&submission(), false), steps);
+        Self::planned_for(&submission(), steps)
+    }
+
+    fn planned_for(submission: &Entry, steps: Vec<Value>) -> Self {
+        let mut driver = Self::new(begun(submission, false), steps);
         driver.activation.done(Outcome::Done);
         driver.run();
         driver
@@ -234,6 +239,20 @@ fn a_full_record_is_stored_and_the_rest_follows_in_the_next(
     driver.stored(2);
     driver.run_all();
     assert_eq!(driver.done().first.work().0.as_str(), format!("g0.r0.s{}", units - 1));
+}
+
+/// Work that one record will store counts against the budget before it is stored.
+#[test]
+fn a_budget_ends_the_work_of_a_record() {
+    let agent = json!({"confirm": false, "budget": {"steps": 2, "counts": ["tool"]}});
+    let submission = submission_to(serde_json::from_value(agent).unwrap());
+    let mut driver = Driver::planned_for(&submission, calls(5));
+    driver.run_all();
+    let units: Vec<_> = driver.done().units().map(|unit| unit.work().0.as_str()).collect();
+    assert_eq!(units, ["g0.p1", "g0.r0.s0", "g0.r0.s1"]);
+    driver.stored(2);
+    let Decision::Finish(end) = driver.decision() else { panic!("{:?}", driver.decision()) };
+    assert_eq!(end.outcome.state(), JobState::Failed);
 }
 
 #[test]

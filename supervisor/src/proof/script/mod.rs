@@ -81,8 +81,8 @@ pub(super) enum Script {
         confirm: bool,
         /// `true` if the job has a deadline.
         deadline: bool,
-        /// `true` if its steps have no effects outside, and supervisors may carry work out themselves.
-        local: bool,
+        /// Work that supervisors may carry out themselves.
+        local: Local,
     },
     /// A job that hands its only step to a sub-agent.
     Family {
@@ -91,6 +91,17 @@ pub(super) enum Script {
     },
     /// One job with a workflow of three nodes: two branches that join, and a loop.
     Workflow,
+}
+
+/// The work of a lone job that supervisors may carry out themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Local {
+    /// None.
+    Nothing,
+    /// All of it: no step has effects outside.
+    All,
+    /// All but the second step, which has an effect.
+    Pure,
 }
 
 impl Saying {
@@ -120,7 +131,7 @@ impl Script {
 
     /// Returns `true` if a supervisor may carry commands out itself.
     pub(super) fn is_local(self) -> bool {
-        matches!(self, Self::Alone { local: true, .. })
+        matches!(self, Self::Alone { local: Local::All | Local::Pure, .. })
     }
 
     /// Returns the record in full, at the end of the log.
@@ -204,14 +215,14 @@ impl Script {
     }
 
     pub(super) fn result(self, work: WorkId, attempt: Attempt, reply: Reply) -> Fact {
-        let in_order = match self {
-            Self::Alone { in_order, .. } => in_order,
-            Self::Workflow => false,
+        let (in_order, local) = match self {
+            Self::Alone { in_order, local, .. } => (in_order, local),
+            Self::Workflow => (false, Local::Nothing),
             Self::Family { asks } => return family::turned(asks, work, attempt),
         };
         if work.as_str().split('.').nth(1).is_some_and(|part| part.starts_with('p')) {
             let reply = match reply {
-                Reply::Done => PlanReply::Plan { plan: plan(in_order, self.is_local()) },
+                Reply::Done => PlanReply::Plan { plan: plan(in_order, local) },
                 Reply::Broke => {
                     PlanReply::Unparseable { text: "?".into(), error: "?".into(), action: false }
                 }
@@ -279,9 +290,9 @@ fn binding(is_pure: bool) -> Binding {
     }
 }
 
-fn plan(in_order: bool, is_pure: bool) -> Plan {
+fn plan(in_order: bool, local: Local) -> Plan {
     let id = |name: &str| StepId::new(name).expect("a letter is an id");
-    let step = |name: &str, depends_on: Vec<StepId>| Step {
+    let step = |name: &str, depends_on: Vec<StepId>, is_pure: bool| Step {
         id: id(name),
         title: String::new(),
         description: format!("do {name}"),
@@ -293,7 +304,10 @@ fn plan(in_order: bool, is_pure: bool) -> Plan {
         },
     };
     let before_b = if in_order { vec![id("a")] } else { Vec::new() };
-    let steps = vec![step("a", Vec::new()), step("b", before_b)];
+    let steps = vec![
+        step("a", Vec::new(), local != Local::Nothing),
+        step("b", before_b, local == Local::All),
+    ];
     Plan { title: "the plan".into(), steps, ..Plan::default() }
 }
 
