@@ -22,8 +22,7 @@ pub(super) enum Half<'a> {
 impl ActiveJob {
     /// Applies the command of a unit and returns `true` if it can follow and its result can answer it.
     pub(super) fn sent_done(&mut self, at: At, job: &JobId, unit: &DoneUnit) -> bool {
-        let answers = unit.result().result_of() == Some(unit.unit());
-        answers
+        unit.is_answered()
             && match unit {
                 DoneUnit::Plan(ran) => self.sent_plan(at, &ran.command),
                 DoneUnit::Turn(ran) => self.sent_turn(at, &ran.command),

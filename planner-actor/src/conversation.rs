@@ -1,12 +1,12 @@
 //! The conversation shown to a model for a planning command. Pure: equal commands and tools give
 //! equal conversations.
 
+pub(crate) mod opening;
 mod shown;
 mod turns;
 
 use std::collections::BTreeSet;
 
-use agents::toolbox::Toolbox;
 use model::{ModelRequest, Params};
 use proto::{
     asking, conversation,
@@ -15,20 +15,18 @@ use proto::{
     file,
     id::StepId,
     lang::Language,
-    message::{Message, ModelCall, ToolOffer},
-    policy::PlanOutput,
+    message::{Message, ModelCall},
     step::StepState,
 };
 use serde_json::Value;
 
-use self::shown::shown;
-use crate::{prompt, protocol, words::Text};
+use self::{opening::Opening, shown::shown};
+use crate::{prompt, words::Text};
 
 /// Builds the model request of a command. `tasks` is the text about pending tasks, or empty.
-pub(crate) fn request(work: &PlanWork, tools: &Toolbox<'_>, tasks: &str) -> ModelRequest {
-    let offers = offers(work);
+pub(crate) fn request(work: &PlanWork, opening: &Opening, tasks: &str) -> ModelRequest {
     ModelRequest {
-        messages: framed(work, tasks, messages(work, tools)),
+        messages: framed(work, tasks, messages(work, opening)),
         params: Params {
             model: work.model.model.clone(),
             temperature: work.model.temperature,
@@ -36,11 +34,11 @@ pub(crate) fn request(work: &PlanWork, tools: &Toolbox<'_>, tasks: &str) -> Mode
             effort: work.model.effort,
             may_be_cached: work.is_first_try(),
             // Some providers have no JSON mode beside tools, so it is requested only without tools.
-            json: offers.is_empty(),
+            json: opening.offers.is_empty(),
             parallel_tool_calls: false,
             ..Params::default()
         },
-        tools: offers,
+        tools: opening.offers.clone(),
     }
 }
 
@@ -73,23 +71,6 @@ fn framed(work: &PlanWork, tasks: &str, mut messages: Vec<Message>) -> Vec<Messa
     messages
 }
 
-/// Returns the functions to offer: a question, unless asking is an ordinary action, and the
-/// delivery of the plan.
-fn offers(work: &PlanWork) -> Vec<ToolOffer> {
-    let mut offers = Vec::new();
-    if work.output == PlanOutput::Tool {
-        offers.push(ToolOffer {
-            name: protocol::function(work.protocol).to_owned(),
-            description: Text::HandOver.text(work.language),
-            schema: protocol::schema(work.protocol, work.may_be_empty),
-        });
-    }
-    if work.may_ask && !work.protocol.is_turn_by_turn() {
-        offers.push(asking::offer(work.language, &work.ask_kinds));
-    }
-    offers
-}
-
 /// The steps of earlier plans of this job.
 #[derive(Debug, Default)]
 pub(crate) struct Earlier {
@@ -117,8 +98,8 @@ pub(crate) fn earlier(work: &PlanWork) -> Earlier {
     earlier
 }
 
-fn messages(work: &PlanWork, tools: &Toolbox<'_>) -> Vec<Message> {
-    let mut messages = vec![Message::System { text: prompt::system(work, tools.offered()) }];
+fn messages(work: &PlanWork, opening: &Opening) -> Vec<Message> {
+    let mut messages = vec![Message::System { text: opening.system.clone() }];
     if work.protocol.is_turn_by_turn() {
         messages.extend(turns::messages(work));
         return messages;

@@ -1,4 +1,5 @@
-//! The planner's work: one command, one reply. Only compiled schemas are kept between commands.
+//! The planner's work: one command, one reply. Compiled schemas and the parts of requests that do not
+//! depend on the job are kept between commands.
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,7 +25,11 @@ use runtime::{
 use serde_json::Value;
 
 use crate::{
-    conversation, detect,
+    conversation::{
+        self,
+        opening::{Opening, Openings},
+    },
+    detect,
     reply::{self, Understood},
     tasks::{self, LIST_TOOL},
 };
@@ -39,15 +44,16 @@ pub(crate) struct Planner {
     model: Arc<dyn Model>,
     registry: Registry,
     schemas: Schemas,
+    openings: Openings,
 }
 
 impl Planner {
     pub(crate) fn new(kv: Arc<dyn Kv>, model: Arc<dyn Model>, registry: Registry) -> Self {
-        Self { kv, model, registry, schemas: Schemas::new() }
+        Self { kv, model, registry, schemas: Schemas::new(), openings: Openings::default() }
     }
 
     pub(crate) async fn plan(&self, work: &PlanWork, live: LiveChannel) -> Planned {
-        let registered = self.registry.all();
+        let (registered, digest) = self.registry.all_with_digest();
         let presets = &work.model.presets;
         let offered = registered.iter().map(|tool| presets.offered(&tool.spec, work.language));
         let specs: Vec<_> = offered.collect();
@@ -65,7 +71,7 @@ impl Planner {
             PlanReply::Simple.into()
         } else {
             let spent = (&mut usage, &mut reasoning, &mut answered);
-            self.ask(work, &tools, live, spent).await
+            self.ask(work, (&tools, &digest), live, spent).await
         };
         let (work, attempt) = (work.work.clone(), work.attempt);
         Planned { work, attempt, reply, usage, detected, outline, reasoning, answered }
@@ -74,13 +80,14 @@ impl Planner {
     async fn ask(
         &self,
         work: &PlanWork,
-        tools: &Toolbox<'_>,
+        (tools, registered): (&Toolbox<'_>, &str),
         live: LiveChannel,
         (usage, reasoning, answered): (&mut Usage, &mut String, &mut Option<AnsweredBy>),
     ) -> Understood {
         let tasks = self.tasks(work, tools).await;
-        let request = self.request(work, tools, &tasks).or_else(|large| {
-            if tasks.is_empty() { Err(large) } else { self.request(work, tools, "") }
+        let opening = self.openings.get(work, registered, tools);
+        let request = self.request(work, &opening, &tasks).or_else(|large| {
+            if tasks.is_empty() { Err(large) } else { self.request(work, &opening, "") }
         });
         let request = match request {
             Ok(request) => request,
@@ -128,13 +135,13 @@ impl Planner {
     fn request(
         &self,
         work: &PlanWork,
-        tools: &Toolbox<'_>,
+        opening: &Opening,
         tasks: &str,
     ) -> Result<ModelRequest, TooLarge> {
-        let mut request = conversation::request(work, tools, tasks);
+        let mut request = conversation::request(work, opening, tasks);
         let told = work.dialogue.iter().any(|talk| matches!(talk, PlanTalk::Steered { .. }));
         let instructed = || conversation::with_instructions(work);
-        let pinned = told.then(|| conversation::request(&instructed(), tools, tasks).messages);
+        let pinned = told.then(|| conversation::request(&instructed(), opening, tasks).messages);
         model::fit_request(
             &mut request,
             pinned.as_deref(),

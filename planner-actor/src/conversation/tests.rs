@@ -2,12 +2,13 @@
 
 use std::fmt::Write;
 
+use agents::toolbox::Toolbox;
 use proto::{plan::Plan, policy::PlanProtocol, tool::ToolSpec};
 use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testing;
+use crate::{protocol, testing};
 
 fn plan() -> Value {
     json!({"title": "Tidy up", "steps": [
@@ -21,7 +22,7 @@ fn plan() -> Value {
 fn conversation_of(work: Value) -> String {
     let (work, specs) = (testing::work(work), testing::tools());
     let tools = Toolbox::new(&specs, work.model.tools.as_deref());
-    let request = request(&work, &tools, "");
+    let request = request(&work, &Opening::new(&work, &tools), "");
     let mut out = String::new();
     for message in &request.messages {
         let _ = match message {
@@ -196,7 +197,8 @@ fn one_function_at_a_time_may_be_called_in_every_protocol() {
         for output in ["text", "tool"] {
             let work = testing::work(json!({"protocol": protocol, "output": output}));
             let specs = testing::tools();
-            let request = request(&work, &Toolbox::new(&specs, None), "");
+            let opening = Opening::new(&work, &Toolbox::new(&specs, None));
+            let request = request(&work, &opening, "");
             assert!(!request.params.parallel_tool_calls, "{protocol:?} {output}");
             // JSON mode is requested only without functions: some providers do not combine them.
             assert_eq!(request.params.json, request.tools.is_empty(), "{protocol:?} {output}");

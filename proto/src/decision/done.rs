@@ -145,6 +145,22 @@ impl DoneUnit {
         }
     }
 
+    /// Returns `true` if the result is of the command.
+    #[must_use]
+    pub fn is_answered(&self) -> bool {
+        match self {
+            Self::Plan(Ran { command, result, .. }) => {
+                (&command.work, command.attempt) == (&result.work, result.attempt)
+            }
+            Self::Turn(Ran { command, result, .. }) => {
+                (&command.work, command.attempt) == (&result.work, result.attempt)
+            }
+            Self::Call(Ran { command, result, .. }) => {
+                (&command.work, command.attempt) == (&result.work, result.attempt)
+            }
+        }
+    }
+
     /// Returns the source whose facts answer such a command.
     #[must_use]
     pub fn source(&self) -> Source {

@@ -46,7 +46,7 @@ pub struct Registry {
 struct Shared {
     tools: BTreeMap<String, Arc<Announcement>>,
     refused: BTreeMap<String, String>,
-    digest: Option<String>,
+    digest: Option<Arc<str>>,
 }
 
 impl Registry {
@@ -115,17 +115,14 @@ impl Registry {
     /// Returns a digest of all tools. It changes only with a tool's definition, not with its
     /// announcer.
     #[must_use]
-    pub fn digest(&self) -> String {
-        self.look(|shared| {
-            let tools = &shared.tools;
-            shared
-                .digest
-                .get_or_insert_with(|| {
-                    let specs: Vec<_> = tools.values().map(|a| &a.spec).collect();
-                    digest::of_json(&serde_json::to_value(specs).unwrap_or_default())
-                })
-                .clone()
-        })
+    pub fn digest(&self) -> Arc<str> {
+        self.look(Shared::digest)
+    }
+
+    /// Returns all tools, ordered by name, and their digest.
+    #[must_use]
+    pub fn all_with_digest(&self) -> (Vec<Arc<Announcement>>, Arc<str>) {
+        self.look(|shared| (shared.tools.values().cloned().collect(), shared.digest()))
     }
 
     /// Returns a receiver that is notified of every change.
@@ -192,6 +189,15 @@ impl Shared {
             }
             Change::CaughtUp => {}
         }
+    }
+
+    fn digest(&mut self) -> Arc<str> {
+        let tools = &self.tools;
+        let digest = self.digest.get_or_insert_with(|| {
+            let specs: Vec<_> = tools.values().map(|a| &a.spec).collect();
+            digest::of_json(&serde_json::to_value(specs).unwrap_or_default()).into()
+        });
+        Arc::clone(digest)
     }
 
     fn refuse(&mut self, key: String, why: String) {
