@@ -160,34 +160,9 @@ impl JobState {
                     Outcome::Done
                 }
                 Effect::Store { next, after } => {
+                    let report = Report::of(&next.decision);
                     let stored = self.args.store(next, after, span.trace).await;
-                    // A write with an unknown outcome was most likely stored. It is counted if the
-                    // job turns out to have ended.
-                    if matches!(stored, Ok(CasOutcome::Stored(_)) | Err(LogError::Unknown(_))) {
-                        let is_end = matches!(next.decision, Decision::Finish(_));
-                        self.tally.stored(after == Seq(0), is_end);
-                    }
-                    let kind = next.decision.kind();
-                    let advances = matches!(next.decision, Decision::Note(Note::Advanced(_)));
-                    let notices: Vec<_> = next.decision.notices().into_iter().cloned().collect();
-                    let wait = if let Decision::Wait(wait) = &next.decision {
-                        Some(wait.work.clone())
-                    } else {
-                        None
-                    };
-                    self.note_refusal(kind, &stored);
-                    let is_stored = matches!(stored, Ok(CasOutcome::Stored(_)));
-                    self.stored(stored?, kind);
-                    if is_stored {
-                        self.count_notices(&notices);
-                    }
-                    if is_stored
-                        && advances
-                        && let Some(job) = self.activation.folded_job()
-                    {
-                        observe::visits(job);
-                    }
-                    wait.iter().for_each(|work| self.report_outage(work));
+                    self.stored(stored, after, &report)?;
                     continue;
                 }
                 Effect::Run(decision) => {
@@ -265,20 +240,28 @@ impl JobState {
         Ok(Some(span))
     }
 
-    /// Ends local work for good if the broker forbids its records. The facts are redelivered, and the
-    /// command goes through the queue.
-    fn note_refusal(&self, kind: DecisionKind, stored: &Result<CasOutcome, LogError>) {
-        if kind == DecisionKind::Done && matches!(stored, Err(LogError::Forbidden(_))) {
+    /// Takes the outcome of the write that followed the decision at `after`, and reports the decision.
+    fn stored(
+        &mut self,
+        stored: Result<CasOutcome, LogError>,
+        after: Seq,
+        report: &Report,
+    ) -> Result<(), LogError> {
+        // A write with an unknown outcome was most likely stored. It is counted if the job turns out
+        // to have ended.
+        if matches!(stored, Ok(CasOutcome::Stored(_)) | Err(LogError::Unknown(_))) {
+            self.tally.stored(after == Seq(0), report.kind == DecisionKind::Finish);
+        }
+        // The facts are redelivered, and the command goes through the queue.
+        if report.kind == DecisionKind::Done && matches!(stored, Err(LogError::Forbidden(_))) {
             self.args.local.forbid();
         }
-    }
-
-    fn stored(&mut self, stored: CasOutcome, kind: DecisionKind) {
-        match stored {
+        match stored? {
             CasOutcome::Stored(seq) => {
                 self.activation.done(Outcome::Stored(seq));
-                log_decided(&self.args.job, seq, kind, self.activation.folded_job());
+                log_decided(&self.args.job, seq, report.kind, self.activation.folded_job());
                 self.log_transitions();
+                self.report(report);
             }
             CasOutcome::Conflict => {
                 let job = &self.args.job;
@@ -286,6 +269,17 @@ impl JobState {
                 self.activation.done(Outcome::Conflict);
             }
         }
+        Ok(())
+    }
+
+    fn report(&self, report: &Report) {
+        self.count_notices(&report.notices);
+        if report.advances
+            && let Some(job) = self.activation.folded_job()
+        {
+            observe::visits(job);
+        }
+        report.waits.iter().for_each(|work| self.report_outage(work));
     }
 
     /// Remembers the states before the facts that wait, if debug lines are enabled and this is the
@@ -432,6 +426,29 @@ impl JobArgs {
             tracing::warn!(job = %self.job, %child, "another job has the id of a child");
         }
         Ok(Outcome::Occupied(there))
+    }
+}
+
+/// The parts of a decision that metrics and logs report once it is stored.
+struct Report {
+    kind: DecisionKind,
+    /// `true` for an advance of a workflow.
+    advances: bool,
+    notices: Vec<Notice>,
+    /// Work that waits for its next attempt.
+    waits: Option<WorkId>,
+}
+
+impl Report {
+    fn of(decision: &Decision) -> Self {
+        let waits =
+            if let Decision::Wait(wait) = decision { Some(wait.work.clone()) } else { None };
+        Self {
+            kind: decision.kind(),
+            advances: matches!(decision, Decision::Note(Note::Advanced(_))),
+            notices: decision.notices().into_iter().cloned().collect(),
+            waits,
+        }
     }
 }
 
