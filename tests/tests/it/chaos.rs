@@ -99,10 +99,11 @@ async fn two_hundred_jobs_survive_the_death_of_everything() {
     let mut company = Company::start(SCRIPT).await;
     company.set("TOOLS__HTTP__ALLOW_PRIVATE", "true");
     let effects = effects().await;
+    // The process with all roles carries out work of its own jobs without the queue.
     let mut processes = vec![
         company.serve("supervisor", "supervisor,interaction,door"),
         company.serve("worker1", "planner,executor,tools"),
-        company.serve("worker2", "planner,executor,tools"),
+        company.serve("together", "supervisor,interaction,door,planner,executor,tools"),
     ];
     let broker = connect(&company).await;
     let client = Client::new(&broker);
@@ -125,11 +126,15 @@ async fn two_hundred_jobs_survive_the_death_of_everything() {
     }
     let ended = all_ended(&broker, &ids).await;
     approving.abort();
-    let unknown = check_logs(&broker, &ended).await;
+    let Checked { unknown, done } = check_logs(&broker, &ended).await;
+    assert!(done > 0, "no work was carried out without the queue");
     check_effects(&broker, &effects, &ids).await;
     let report = load::proved(&broker).await;
     assert_eq!(report.standing(JobCondition::Ended), ids.len() as u64, "{report:?}");
-    eprintln!("{} jobs, {unknown} of them with a call caught in the middle", ids.len());
+    eprintln!(
+        "{} jobs, {unknown} of them with a call caught in the middle; {done} units of work without the queue",
+        ids.len()
+    );
 }
 
 async fn kill(company: &mut Company, processes: &mut [Process], victim: usize) {
@@ -212,21 +217,33 @@ async fn all_ended(broker: &Broker, ids: &[JobId]) -> Vec<machine::Job> {
     folds.buffer_unordered(64).collect().await
 }
 
+/// What the logs of all jobs have.
+#[derive(Default)]
+struct Checked {
+    /// Number of jobs that failed because a call was interrupted.
+    unknown: usize,
+    /// Number of units of work that were carried out without the queue.
+    done: usize,
+}
+
 /// Checks that every job has completed, or failed because a call was interrupted. Checks also that
 /// no attempt was sent twice, and that all attempts of a unit of work carry the same key.
-async fn check_logs(broker: &Broker, jobs: &[machine::Job]) -> usize {
-    let mut unknown = 0;
+async fn check_logs(broker: &Broker, jobs: &[machine::Job]) -> Checked {
+    let mut checked = Checked::default();
     for job in jobs {
         match job.outcome().unwrap() {
             Outcome::Completed { .. } => {}
             Outcome::Failed { message, .. } if message.contains("not known whether") => {
-                unknown += 1
+                checked.unknown += 1
             }
             other @ (Outcome::Failed { .. } | Outcome::Canceled { .. }) => {
                 panic!("{} ended as {other:?}", job.id())
             }
         }
-        let (calls, finishes) = calls(&broker.log.read(job.id(), Seq(0)).await.unwrap());
+        let entries = broker.log.read(job.id(), Seq(0)).await.unwrap();
+        let done = entries.iter().filter_map(|entry| entry.decision()?.into_done());
+        checked.done += done.map(|done| done.units().count()).sum::<usize>();
+        let (calls, finishes) = calls(&entries);
         let mut keys = BTreeMap::new();
         for call in calls {
             let key = keys.entry(call.work.clone()).or_insert_with(|| call.idempotency_key.clone());
@@ -234,7 +251,7 @@ async fn check_logs(broker: &Broker, jobs: &[machine::Job]) -> usize {
         }
         assert_eq!(finishes, 1, "{} has one end", job.id());
     }
-    unknown
+    checked
 }
 
 /// Returns the calls of a log and the number of its ends. Fails if an attempt was sent twice.
