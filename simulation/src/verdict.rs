@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use machine::{Job, Replay, check, replay};
 use proto::{
-    decision::{Decision, DecisionKind, Note},
+    decision::{Decision, DecisionKind},
     entry::Entry,
     fact::{Fact, Signal, TurnReply},
     id::{Attempt, Generation, JobId},
@@ -228,29 +228,28 @@ fn unheard_cancel(id: &JobId, entries: &[Entry]) -> Option<String> {
     (!ended).then(|| format!("{id}: canceled in record {} and not ended", canceled.seq))
 }
 
-/// Checks that the cost in a job's last decision is the sum of its results.
+/// Checks that the cost in a job's last decision is the sum of its results. An activation takes no
+/// facts between its decisions, so the end lacks those that arrived meanwhile. It has every fact that a
+/// decision follows from: without it the decision could not follow.
 fn miscounted(id: &JobId, entries: &[Entry]) -> Option<String> {
     entries.iter().enumerate().find_map(|(end, entry)| {
         if !matches!(entry.family, Family::Do(DecisionKind::Finish, _)) {
             return None;
         }
         let finish = entry.decision()?.into_finish()?;
+        let before = &entries[..end];
+        let whole = replay(id, before);
         // An end that was decided before a concurrent rollback does not count.
-        if finish.generation < replay(id, &entries[..end]).generation() {
+        if finish.generation < whole.generation() {
             return None;
         }
-        // The end does not include facts that arrived while it was decided, while its notes were stored,
-        // or while the advances of a workflow were stored that it follows from.
-        let is_on_the_way = |e: &Entry| {
-            let is_advance = |decision| matches!(decision, Decision::Note(Note::Advanced(_)));
-            families::is_note_of_an_end(e) || e.decision().is_some_and(is_advance)
-        };
-        let decided = entries[..end]
-            .iter()
-            .rposition(|e| matches!(e.family, Family::Do(..)) && !is_on_the_way(e));
-        let counts = |to: usize| replay(id, &entries[..to]).view().map(|view| view.usage);
-        let from = decided.map_or(1, |at| at + 1);
-        let fits = (from..=end).any(|to| counts(to) == Some(finish.usage));
+        let fits = (1..=end).rev().any(|facts| {
+            let decided = before[facts..].iter().filter(|e| matches!(e.family, Family::Do(..)));
+            let known: Vec<Entry> = before[..facts].iter().chain(decided).cloned().collect();
+            let job = replay(id, &known);
+            job.poison().is_some() == whole.poison().is_some()
+                && job.view().is_some_and(|view| view.usage == finish.usage)
+        });
         (!fits).then(|| format!("{id}: it says at its end that it cost {:?}", finish.usage))
     })
 }

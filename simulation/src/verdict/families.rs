@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use machine::{Job, Replay};
 use proto::{
-    decision::{Closed, Decision, DecisionKind, Note, SpawnWork},
+    decision::{Decision, DecisionKind, DoneUnit, Note, SpawnWork},
     entry::Entry,
     fact::{Fact, Planned, Turned},
     family::{ChildSaid, News},
@@ -21,21 +21,6 @@ use super::Logs;
 pub(crate) fn begun_by(entries: &[Entry]) -> Vec<JobId> {
     let spawns = of_kind(entries, DecisionKind::Spawn).filter_map(Entry::decision);
     spawns.filter_map(Decision::into_spawn).map(|spawn| spawn.child).collect()
-}
-
-/// Returns whether a record notes a message to another job of the family, or a question closed by the
-/// end of the job. One activation may append several such notes and the finish, and none of them
-/// includes a fact that arrives meanwhile.
-pub(super) fn is_note_of_an_end(entry: &Entry) -> bool {
-    let decision = entry.decision();
-    let Some(Decision::Note(note)) = decision else { return false };
-    matches!(
-        note,
-        Note::Spawned { .. }
-            | Note::ChildTold { .. }
-            | Note::ParentTold { .. }
-            | Note::QuestionClosed { because: Closed::JobEnded, .. }
-    )
 }
 
 /// Returns all violations, as sentences.
@@ -82,8 +67,8 @@ impl Read {
             costs: None,
         };
         // Facts that arrived while an end was decided may be missing in it, so several sums are
-        // correct.
-        let mut since_decision = Vec::new();
+        // correct: each is that of the facts up to one of them, and of the work in decisions.
+        let mut sums = vec![Usage::default()];
         for entry in entries {
             let ignored = replay.job().ignored();
             replay.take(entry);
@@ -94,21 +79,20 @@ impl Read {
                     if counted {
                         read.hear(*fact);
                     }
-                    since_decision.push(read.cost());
+                    sums.push(read.cost());
                 }
                 Some(Known::Decision(decision)) => {
                     if let Decision::Done(done) = &*decision {
                         // The last units are those that could not follow.
                         let ignored = usize::try_from(ignored).unwrap_or(usize::MAX);
                         let counted = done.units().count().saturating_sub(ignored);
-                        done.units().take(counted).for_each(|unit| read.hear(unit.result()));
+                        for result in done.units().take(counted).map(DoneUnit::result) {
+                            sums.iter_mut().for_each(|sum| *sum += used(&result));
+                            read.hear(result);
+                        }
                     }
                     if let Decision::Finish(finish) = &*decision {
-                        since_decision.push(read.cost());
-                        read.costs = Some((finish.usage, std::mem::take(&mut since_decision)));
-                    }
-                    if !is_note_of_an_end(entry) {
-                        since_decision = vec![read.cost()];
+                        read.costs = Some((finish.usage, sums.clone()));
                     }
                     read.note(*decision);
                 }
@@ -127,9 +111,8 @@ impl Read {
     }
 
     fn hear(&mut self, fact: Fact) {
-        if let Fact::Planned(Planned { usage, .. }) | Fact::Turned(Turned { usage, .. }) = fact {
-            self.own += usage;
-        } else if let Fact::Child(ChildSaid { work, attempt, news, .. }) = fact
+        self.own += used(&fact);
+        if let Fact::Child(ChildSaid { work, attempt, news, .. }) = fact
             && let News::Ended { outcome, usage, .. } = news
         {
             self.ended.insert(Unit { work, attempt }, (outcome, usage));
@@ -144,6 +127,15 @@ impl Read {
         } else if let Decision::Note(Note::Spawned { work, attempt, .. }) = decision {
             self.there.insert(Unit { work, attempt });
         }
+    }
+}
+
+/// Returns the tokens that a result used.
+fn used(result: &Fact) -> Usage {
+    if let Fact::Planned(Planned { usage, .. }) | Fact::Turned(Turned { usage, .. }) = result {
+        *usage
+    } else {
+        Usage::default()
     }
 }
 

@@ -66,7 +66,7 @@ pub(super) fn compared(id: &JobId, entries: &[Entry]) -> Option<Result<(), Strin
     let Some(Move::End { end }) = moves.last() else { return None };
     let definition = &workflow.definition;
     let mut log =
-        Log { endings: endings(definition, &moves, &values(entries)), at: 0, stray: None };
+        Log { endings: endings(definition, &moves, &values(id, entries)), at: 0, stray: None };
     let expected = run(definition, &workflow.input, &mut log);
     Some(log.followed().and_then(|()| same_end(&expected.ended, end)))
 }
@@ -76,14 +76,22 @@ fn moves_of(entry: &Entry) -> Option<Vec<Move>> {
     Some(advance.moves)
 }
 
-/// Returns the values of model turns, by the text of their visit.
-fn values(entries: &[Entry]) -> BTreeMap<String, Value> {
-    let mut values = BTreeMap::new();
-    for fact in entries.iter().flat_map(Entry::results) {
-        let Fact::Turned(turned) = fact else { continue };
-        let TurnReply::Done { value, .. } = turned.reply else { continue };
-        if let Some(visit) = turned.work.as_str().split('.').nth(2) {
-            values.entry(visit.to_owned()).or_insert(value);
+/// Returns the values of the model turns that counted, by the text of their visit. A turn that was
+/// carried out once more may answer after another attempt has taken its place.
+fn values(id: &JobId, entries: &[Entry]) -> BTreeMap<String, Value> {
+    let (mut replay, mut values) = (Replay::of(id, entries), BTreeMap::new());
+    for entry in entries {
+        let ignored = replay.job().ignored();
+        replay.take(entry);
+        let ignored = usize::try_from(replay.job().ignored() - ignored).unwrap_or(usize::MAX);
+        let results = entry.results();
+        let counted = results.len().saturating_sub(ignored);
+        for fact in results.into_iter().take(counted) {
+            let Fact::Turned(turned) = fact else { continue };
+            let TurnReply::Done { value, .. } = turned.reply else { continue };
+            if let Some(visit) = turned.work.as_str().split('.').nth(2) {
+                values.entry(visit.to_owned()).or_insert(value);
+            }
         }
     }
     values
