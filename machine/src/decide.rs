@@ -83,7 +83,7 @@ impl Job {
             }
             return Some(Decision::Finish(Finish {
                 outcome,
-                usage: open.spending.usage(),
+                usage: open.account().usage,
                 generation: open.generation(),
             }));
         }

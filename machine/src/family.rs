@@ -18,7 +18,7 @@ use proto::{
 use super::{
     at::{At, Counted},
     kin_text::{self, Text},
-    state::{ActiveJob, ChildInstruction},
+    state::{Account, ActiveJob, ChildInstruction},
     step::Exec,
 };
 
@@ -78,6 +78,16 @@ impl ActiveJob {
                 }
             });
         }
+    }
+
+    /// Returns what the job reports to its parent. The account is settled with the outcome, because
+    /// the parent may be told twice and counts the first report.
+    pub(super) fn account(&self) -> Account {
+        self.family.account().unwrap_or_else(|| Account {
+            usage: self.spending.usage(),
+            turns: self.spending.turns(),
+            paid: self.spending.paid_in_all(&self.brief),
+        })
     }
 
     /// Returns the note about the next message to a parent or child. `ends` is `true` if the job is

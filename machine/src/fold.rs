@@ -201,11 +201,13 @@ impl Job {
                     open.sent_done(at, &self.id, &done.first)
                 }
                 Decision::Note(
-                    note @ (Note::Spawned { .. }
-                    | Note::ChildTold { .. }
-                    | Note::ParentTold { .. }
-                    | Note::Concluded { .. }),
+                    note
+                    @ (Note::Spawned { .. } | Note::ChildTold { .. } | Note::ParentTold { .. }),
                 ) => open.family.noted(note),
+                Decision::Note(Note::Concluded { outcome, .. }) => {
+                    let account = open.account();
+                    open.family.conclude(outcome, account)
+                }
                 Decision::Finish(finish) => {
                     open.finished(at.time, &finish.outcome);
                     true

@@ -15,7 +15,7 @@ use proto::{
 
 use super::{
     kin_text::{self, Text},
-    state::{ActiveJob, Job},
+    state::{Account, ActiveJob, Job},
     step::{Exec, StepRun},
 };
 
@@ -45,18 +45,9 @@ impl Job {
     pub(super) fn tells(&self, open: &ActiveJob, decision: &Decision) -> Vec<Tell> {
         let tell = match decision {
             Decision::Note(note) => self.tell(open, note),
-            Decision::Finish(Finish { outcome, usage, .. }) => {
-                let (outcome, usage) = (outcome.clone(), *usage);
-                let turns = open.spending.turns();
-                self.to_parent(
-                    open,
-                    News::Ended {
-                        outcome,
-                        usage,
-                        turns,
-                        paid: open.spending.paid_in_all(&open.brief),
-                    },
-                )
+            Decision::Finish(Finish { outcome, .. }) => {
+                let (outcome, Account { usage, turns, paid }) = (outcome.clone(), open.account());
+                self.to_parent(open, News::Ended { outcome, usage, turns, paid })
             }
             Decision::Plan(_)
             | Decision::Turn(_)

@@ -8,6 +8,7 @@ use std::{
 use jiff::Timestamp;
 use proto::{
     agent::Agent,
+    cost::Paid,
     decision::{Note, SpawnWork},
     fact::{Signal, Signaled, Submitted},
     family::{Callee, Callees, ChildQuestion, ChildSaid, ChildView, News, Parent},
@@ -30,8 +31,16 @@ pub(crate) struct Family {
     halted: Seq,
     /// Questions that the parent was told are open and not yet told are closed.
     passed_on: BTreeSet<(JobId, AskId)>,
-    /// Outcome of a child job, once nothing can change it.
-    concluded: Option<Outcome>,
+    /// Outcome and account of a child job, once nothing can change them.
+    concluded: Option<(Outcome, Account)>,
+}
+
+/// What a job reports to its parent that it and its descendants spent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Account {
+    pub(crate) usage: Usage,
+    pub(crate) turns: u32,
+    pub(crate) paid: Paid,
 }
 
 /// A child job, running or ended.
@@ -122,7 +131,7 @@ impl Family {
     }
 
     pub(crate) fn concluded(&self) -> Option<&Outcome> {
-        self.concluded.as_ref()
+        self.concluded.as_ref().map(|(outcome, _)| outcome)
     }
 
     pub(crate) fn halted(&self) -> Seq {
@@ -202,6 +211,18 @@ impl Family {
         self.children.insert((spawn.work.clone(), spawn.attempt), child);
     }
 
+    /// Returns the account of a child job whose outcome is settled.
+    pub(crate) fn account(&self) -> Option<Account> {
+        self.concluded.as_ref().map(|(_, account)| *account)
+    }
+
+    /// Records the note that settles the outcome of a child job, and returns `true` if it can follow
+    /// the records before it.
+    pub(crate) fn conclude(&mut self, outcome: &Outcome, account: Account) -> bool {
+        self.concluded = Some((outcome.clone(), account));
+        self.parent.is_some()
+    }
+
     /// Records a note about the family and returns `true` if it can follow the records before it.
     pub(crate) fn noted(&mut self, note: &Note) -> bool {
         match note {
@@ -218,11 +239,8 @@ impl Family {
                 let ask = (job.clone(), ask.clone());
                 if *open { self.passed_on.insert(ask) } else { self.passed_on.remove(&ask) }
             }
-            Note::Concluded { outcome, .. } => {
-                self.concluded = Some(outcome.clone());
-                self.parent.is_some()
-            }
-            Note::QuestionClosed { .. }
+            Note::Concluded { .. }
+            | Note::QuestionClosed { .. }
             | Note::Stopped { .. }
             | Note::Advanced(_)
             | Note::GraphEdited { .. }

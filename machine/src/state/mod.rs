@@ -34,7 +34,7 @@ pub(super) use self::{
     artifacts::Artifacts,
     brief::Brief,
     execution::Execution,
-    family::{ChildInstruction, Family},
+    family::{Account, ChildInstruction, Family},
     graph::{EditRequest, EditWords, Graph, Split, TokenAt},
     planning::{Planning, Stage},
     questions::{AskState, AskedQuestion, Questions},

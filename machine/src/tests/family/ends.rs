@@ -1,6 +1,6 @@
 //! Ends of children that a worker claims, and of families with poisoned jobs.
 
-use proto::job::SubStatus;
+use proto::{cost::Paid, job::SubStatus, message::Usage};
 
 use super::*;
 use crate::tests::outputs;
@@ -55,4 +55,35 @@ fn the_structured_result_of_a_child_is_told_to_its_parent() {
     let Outcome::Completed { results, value, .. } = kin.root().outcome() else { panic!() };
     assert_eq!(results["a"]["response"], "It costs 3.");
     assert_eq!((&results["a"]["value"], value), (&json!({"total": 3}), Value::Null));
+}
+
+/// A supervisor that dies before it stores the end of a child tells the parent again, which counts the
+/// first report.
+#[test]
+fn a_child_reports_what_it_had_cost_when_its_outcome_was_settled() {
+    let mut kin = Kin::planned("a:helper", |_| {});
+    let hands_over = calls(vec![agent_call("c", "helper", json!({"goal": "do it"}))]);
+    kin.child("g0.r0.a", 1).turn("g0.r0.goal.n1.t1", hands_over);
+    kin.run();
+    let child = kin.child("g0.r0.a", 1);
+    child.signal(Signal::Cancel);
+    let end = loop {
+        let next = child.job.decide().expect("it ends");
+        if matches!(next.decision, Decision::Finish(_)) {
+            break next;
+        }
+        child.decision(next.decision);
+    };
+    let (work, attempt) = (work("g0.r0.goal.n1.t1.c0"), Attempt(1));
+    let below = child_id(child.job.id(), child.job.first(), &work, attempt);
+    let before = child.view().usage;
+    let news = News::Ended {
+        outcome: Outcome::Canceled { reason: None },
+        usage: Usage::reported(1_000, 10),
+        turns: 1,
+        paid: Paid::default(),
+    };
+    child.fact(Fact::Child(ChildSaid { work, attempt, child: below, news }));
+    assert_eq!(child.view().usage.input_tokens, before.input_tokens + 1_000);
+    assert_eq!(child.job.decide(), Some(end));
 }
