@@ -1,8 +1,7 @@
 //! AG-UI 1.0: `POST /agui/{agent}` runs an agent and streams the run as server-sent events.
 //!
 //! A run is a view of a job. It ends at the job's next question, and the next run brings the answer;
-//! a closed connection ends nothing but the run. A message to a job that works instructs it, and becomes
-//! a job of its own if the other one ends without it.
+//! a closed connection ends nothing but the run. A message to a job that works instructs it.
 
 mod events;
 mod input;
@@ -29,7 +28,6 @@ pub(crate) use self::input::RunAgentInput;
 use self::{
     input::NoGoal,
     run::{Run, Start},
-    steering::Instruction,
 };
 use crate::{
     Desk,
@@ -52,13 +50,9 @@ pub(crate) async fn run(
         return Err(caller.overloads(Text::TooManyStreams { max: &desk.limits.streams_max() }));
     };
     let ids = (input.thread_id.clone(), input.run_id.clone());
-    let mut instruction = None;
     let begun = if input.resume.is_empty() {
         match steering::steered(&caller, &input, &agent).await {
-            Ok(Some(steered)) => {
-                instruction = Instruction::of(&caller, &input, agent);
-                Ok(steered)
-            }
+            Ok(Some(steered)) => Ok(steered),
             Ok(None) => Ok((submitted(&caller, &input, agent).await?, Start::Beginning)),
             Err(failure) => Err(failure),
         }
@@ -67,8 +61,8 @@ pub(crate) async fn run(
     };
     match begun {
         Ok((job, start)) => {
-            let run = Run::new(job, ids, input.state(), start);
-            Ok(stream::response(&caller, run, instruction, desk.shutdown, place))
+            let run = Run::new(job.clone(), ids, input.state(), start);
+            Ok(stream::response(&caller, &job, run, desk.shutdown, place))
         }
         // HTTP says what a caller may not do. Everything else is a part of the protocol.
         Err(failure) if failure.code == Code::Forbidden => Err(caller.refused(failure)),

@@ -96,34 +96,6 @@ impl Run {
         }
     }
 
-    pub(super) fn job_id(&self) -> &JobId {
-        &self.job
-    }
-
-    /// Returns whether the job ends with this event, by itself and not because somebody canceled it.
-    pub(super) fn is_over_with(&self, event: &Event) -> bool {
-        let Happened::Job(job) = &event.happened else { return false };
-        match job.state {
-            JobState::Completed | JobState::Failed => true,
-            JobState::Submitted
-            | JobState::Working
-            | JobState::InputRequired
-            | JobState::AuthRequired
-            | JobState::Canceled
-            | JobState::Rejected => false,
-        }
-    }
-
-    /// Goes on with another job, of which the run shows everything.
-    pub(super) fn go_on_with(&mut self, job: JobId) -> Vec<RunEvent> {
-        let mut shown = self.finish_steps();
-        let ids = (self.thread_id.clone(), self.run_id.clone());
-        let usage = self.usage.clone();
-        *self = Self { usage, ..Self::new(job, ids, self.state.clone(), Start::Beginning) };
-        shown.push(self.snapshot());
-        shown
-    }
-
     /// Returns whether the run has ended. It takes no events then.
     pub(super) fn has_ended(&self) -> bool {
         self.has_ended
@@ -377,7 +349,9 @@ impl Run {
 
     fn finish(&mut self, outcome: RunOutcome) -> Vec<RunEvent> {
         self.has_ended = true;
-        let mut shown = self.finish_steps();
+        let running = self.steps.drain(..);
+        let mut shown: Vec<_> =
+            running.map(|step| RunEvent::StepFinished { step_name: step.to_string() }).collect();
         let is_used = self.usage.input_tokens + self.usage.output_tokens > 0;
         let result = (outcome == RunOutcome::Success).then(|| json!({"job": self.job}));
         shown.push(RunEvent::RunFinished {
@@ -388,11 +362,6 @@ impl Run {
             usage: is_used.then(|| self.usage.clone()).into_iter().collect(),
         });
         shown
-    }
-
-    fn finish_steps(&mut self) -> Vec<RunEvent> {
-        let running = self.steps.drain(..);
-        running.map(|step| RunEvent::StepFinished { step_name: step.to_string() }).collect()
     }
 
     fn snapshot(&self) -> RunEvent {

@@ -7,10 +7,10 @@ use std::{pin::pin, time::Duration};
 
 use bridges::derived;
 use broker::backoff::Backoff;
-use client::{Client, WatchOptions};
+use client::WatchOptions;
 use futures::StreamExt;
 use proto::{
-    door::{Filter, List, SendSignal, Submit, Watched},
+    door::{Filter, List, SendSignal, Watched},
     error::{Code, Failure},
     event::{EventId, Happened, InteractionEvent},
     id::{AgentName, JobId, Seq},
@@ -108,39 +108,6 @@ async fn send(
         // A caller who may only submit starts another job.
         Err(failure) if failure.code == Code::Forbidden => Ok(None),
         Err(failure) => Err(failure),
-    }
-}
-
-/// The message of a run that instructs a job. It becomes a job of its own if the other one ends
-/// without it.
-#[derive(Debug)]
-pub(super) struct Instruction {
-    client: Client,
-    submit: Submit,
-}
-
-impl Instruction {
-    /// Returns the message of a run; `None` if the run has none.
-    pub(super) fn of(caller: &Caller, input: &RunAgentInput, agent: AgentName) -> Option<Self> {
-        let id = Some(job_of(caller, input));
-        let submit = Submit { id, ..input.submit(agent).ok()? };
-        Some(Self { client: caller.client.clone(), submit })
-    }
-
-    /// Submits the message if the job has ended and no command of it carried the message. A repeated
-    /// run finds the same job.
-    pub(super) async fn unheard_by(self, job: &JobId) -> Result<Option<JobId>, Failure> {
-        let view = self.client.get(job).await?;
-        let mut instructions = view.instructions.iter();
-        if !instructions.any(|one| !one.heard && one.text == self.submit.goal) {
-            return Ok(None);
-        }
-        match self.client.submit(self.submit).await {
-            Ok(submitted) => Ok(Some(submitted.job)),
-            // The caller may instruct jobs and not submit any.
-            Err(failure) if failure.code == Code::Forbidden => Ok(None),
-            Err(failure) => Err(failure),
-        }
     }
 }
 

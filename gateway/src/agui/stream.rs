@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use axum::response::Response;
-use client::{Client, WatchOptions};
-use futures::{Stream, StreamExt, stream::BoxStream};
+use client::WatchOptions;
+use futures::{Stream, StreamExt};
 use proto::{
     door::Watched,
     error::{Code, Failure},
-    event::{Event, EventId},
+    event::EventId,
     id::JobId,
     lang::Language,
 };
@@ -17,7 +17,6 @@ use tokio_util::sync::CancellationToken;
 use super::{
     events::{RunEvent, Stamped},
     run::Run,
-    steering::Instruction,
 };
 use crate::{caller::Caller, frames, limited::Open, words::Text};
 
@@ -27,19 +26,15 @@ const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
 /// Builds the response that streams a run to its end.
 pub(super) fn response(
     caller: &Caller,
+    job: &JobId,
     run: Run,
-    instruction: Option<Instruction>,
     shutdown: CancellationToken,
     place: Open,
 ) -> Response {
-    let texts = texts(caller.client.clone(), run, instruction, caller.language);
-    frames::response(texts, shutdown, place)
-}
-
-fn watch(client: &Client, job: &JobId) -> BoxStream<'static, Result<Watched, Failure>> {
     let options =
         WatchOptions { give_up_after: GIVE_UP_AFTER, ..WatchOptions::events(EventId::START) };
-    client.watch(job, options).boxed()
+    let items = caller.client.watch(job, options);
+    frames::response(texts(items, run, caller.language), shutdown, place)
 }
 
 /// Builds the response of a run that failed before it had a job to show.
@@ -57,28 +52,19 @@ pub(super) fn failed(
 }
 
 fn texts(
-    client: Client,
+    items: impl Stream<Item = Result<Watched, Failure>> + Send + 'static,
     mut run: Run,
-    mut instruction: Option<Instruction>,
     language: Language,
 ) -> impl Stream<Item = String> + Send + 'static {
     async_stream::stream! {
-        let mut items = watch(&client, run.job_id());
+        let mut items = std::pin::pin!(items);
         for event in run.begin() {
             yield text(&event, None);
         }
         while !run.has_ended() {
             let (events, time) = match items.next().await {
                 Some(Ok(Watched::Event { event })) => {
-                    let shown = match unheard(&run, &event, &mut instruction).await {
-                        Ok(None) => run.take(&event),
-                        Ok(Some(own)) => {
-                            items = watch(&client, &own);
-                            run.go_on_with(own)
-                        }
-                        Err(failure) => fail(&mut run, &failure, language),
-                    };
-                    (shown, Some(event.time.as_millisecond()))
+                    (run.take(&event), Some(event.time.as_millisecond()))
                 }
                 Some(Ok(Watched::View { view })) => (run.view(&view), None),
                 Some(Ok(Watched::Record { .. } | Watched::Live { .. } | Watched::Heartbeat)) => {
@@ -98,20 +84,6 @@ fn texts(
             }
         }
     }
-}
-
-/// Returns the job with which a run goes on, if its job ends with this event and without the message
-/// of the run.
-async fn unheard(
-    run: &Run,
-    event: &Event,
-    instruction: &mut Option<Instruction>,
-) -> Result<Option<JobId>, Failure> {
-    if !run.is_over_with(event) {
-        return Ok(None);
-    }
-    let Some(instruction) = instruction.take() else { return Ok(None) };
-    instruction.unheard_by(run.job_id()).await
 }
 
 fn fail(run: &mut Run, failure: &Failure, language: Language) -> Vec<RunEvent> {

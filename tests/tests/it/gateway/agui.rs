@@ -2,8 +2,7 @@
 
 use std::{path::PathBuf, process::Stdio};
 
-use broker::testing::wait::eventually;
-use callboard_tests::{gate::Gate, installed, root};
+use callboard_tests::{installed, root};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -119,49 +118,6 @@ async fn a_message_to_a_job_that_works_instructs_it_once_and_a_later_one_starts_
     assert_ne!(next["state"]["callboard"]["job"], *job);
     let listed = stage.read("/v1/jobs?conversation=thread-2").await;
     assert_eq!(listed["jobs"].as_array().unwrap().len(), 2, "{listed}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_message_that_a_job_ends_without_becomes_a_job_of_its_own() {
-    let stage =
-        Stage::of(HEARING, |company| company.set("TOOLS__HTTP__ALLOW_PRIVATE", "true")).await;
-    let gate = Gate::closed().await;
-    let step = json!({"id": "get", "description": "get it", "tool": "http_get", "args": {"url": gate.url()}});
-    let submit = json!({
-        "goal": "get it", "agent": "direct", "conversation": "thread-3",
-        "plan": {"title": "get it", "steps": [step]},
-    });
-    let (status, first) = stage.post("/v1/jobs", &submit).await;
-    assert!(status.is_success(), "{first}");
-    let path = format!("/v1/jobs/{}", first["job"].as_str().unwrap());
-    let said = json!({"threadId": "thread-3", "runId": "r1", "messages": [{"id": "m1", "role": "user", "content": "say it in metres"}]});
-    let opened = async {
-        eventually("the instruction", async || {
-            let view = stage.read(&path).await;
-            if view["instructions"].is_array() { Ok(()) } else { Err(view.to_string()) }
-        })
-        .await;
-        gate.open();
-    };
-    let ((_, run), ()) = tokio::join!(stage.post("/agui/direct", &said), opened);
-    let (_, again) = stage.post("/agui/direct", &said).await;
-    let view = stage.read(&path).await;
-    assert_eq!(
-        (&view["state"], &view["instructions"][0]["heard"]),
-        (&json!("completed"), &json!(false))
-    );
-    let own = |run: &Value| {
-        let mut events =
-            run.as_str().unwrap().lines().filter_map(|line| line.strip_prefix("data: "));
-        let last: Value = serde_json::from_str(events.next_back().unwrap()).unwrap();
-        let asked =
-            last["outcome"]["interrupts"][0]["id"].as_str().unwrap_or_else(|| panic!("{run}"));
-        asked.split_once(':').unwrap().0.to_owned()
-    };
-    assert_ne!(own(&run), first["job"]);
-    assert_eq!(own(&run), own(&again));
-    let goal = &stage.read(&format!("/v1/jobs/{}", own(&run))).await["goal"];
-    assert_eq!(goal, "say it in metres");
 }
 
 #[tokio::test(flavor = "multi_thread")]
