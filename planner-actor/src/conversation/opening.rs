@@ -9,7 +9,8 @@ use quick_cache::sync::Cache;
 
 use crate::{prompt, protocol, words::Text};
 
-/// Maximum number of openings in memory: one for each agent, language and state of the registry.
+/// Maximum number of openings in memory: one for each agent, language, form of planning and state of the
+/// registry.
 const OPENINGS_MAX: usize = 64;
 
 /// A system message and the functions that are offered with it.
@@ -56,7 +57,7 @@ impl Openings {
     }
 }
 
-/// Returns everything that a opening depends on, as JSON.
+/// Returns everything that an opening depends on, as JSON.
 fn key(work: &PlanWork, registered: &str) -> Option<String> {
     let model = &work.model;
     let tools = (registered, &model.tools, &model.presets, &model.agents);

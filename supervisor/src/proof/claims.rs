@@ -28,7 +28,7 @@ pub(super) const WAITS_OR_CALLS_OFF: &str =
     "a parent ends when its child has ended, or when it has noted that it canceled the child";
 pub(super) const JOINED: &str = "a join of a workflow waits for the work of all its branches";
 pub(super) const EFFECTS_ARE_QUEUED: &str =
-    "the command of a call with an effect is stored before the call runs";
+    "no supervisor carries out a call with an effect itself";
 pub(super) const UNITS_FOLLOW: &str =
     "each unit of a record counts, if its supervisor had folded every fact before the record";
 pub(super) const NO_TOOL_AFTER_THE_END: &str = "no tool begins after a cancel is acknowledged";

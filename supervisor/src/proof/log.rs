@@ -8,7 +8,7 @@ use machine::{
     replay, testing,
 };
 use proto::{
-    decision::{Decision, DecisionKind, Done, Note},
+    decision::{CallWork, Decision, DecisionKind, Done, Note},
     entry::Entry,
     fact::{Fact, Signal},
     family::News,
@@ -16,6 +16,7 @@ use proto::{
     job::Outcome,
     step::StepState,
     subject::Family,
+    tool::Effect,
     workflow::{Advance, Move},
 };
 
@@ -306,7 +307,9 @@ impl Log {
         for unit in done.units().take(count) {
             self.done += 1;
             let command = unit.command();
-            if !command.may_be_done_here() {
+            if let Decision::Call(CallWork { effect: Effect::Idempotent | Effect::Once, .. }) =
+                command
+            {
                 self.wrong.insert(claims::EFFECTS_ARE_QUEUED);
             }
             let label = testing::label(&command);
