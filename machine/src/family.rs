@@ -80,8 +80,8 @@ impl ActiveJob {
         }
     }
 
-    /// Returns what the job reports to its parent. The account is settled with the outcome, because
-    /// the parent may be told twice and counts the first report.
+    /// Returns the account that the job reports to its parent. It is settled with the outcome, because
+    /// a report may be sent twice, and the parent counts the first one.
     pub(super) fn account(&self) -> Account {
         self.family.account().unwrap_or_else(|| Account {
             usage: self.spending.usage(),

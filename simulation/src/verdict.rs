@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use machine::{Job, Replay, check, replay};
 use proto::{
-    decision::{Decision, DecisionKind},
+    decision::{Decision, DecisionKind, Finish},
     entry::Entry,
     fact::{Fact, Signal, TurnReply},
     id::{Attempt, Generation, JobId},
@@ -228,9 +228,7 @@ fn unheard_cancel(id: &JobId, entries: &[Entry]) -> Option<String> {
     (!ended).then(|| format!("{id}: canceled in record {} and not ended", canceled.seq))
 }
 
-/// Checks that the cost in a job's last decision is the sum of its results. An activation takes no
-/// facts between its decisions, so the end lacks those that arrived meanwhile. It has every fact that a
-/// decision follows from: without it the decision could not follow.
+/// Checks that the machine decides the end of a job, with its cost, on the records before it.
 fn miscounted(id: &JobId, entries: &[Entry]) -> Option<String> {
     entries.iter().enumerate().find_map(|(end, entry)| {
         if !matches!(entry.family, Family::Do(DecisionKind::Finish, _)) {
@@ -238,19 +236,25 @@ fn miscounted(id: &JobId, entries: &[Entry]) -> Option<String> {
         }
         let finish = entry.decision()?.into_finish()?;
         let before = &entries[..end];
-        let whole = replay(id, before);
         // An end that was decided before a concurrent rollback does not count.
-        if finish.generation < whole.generation() {
+        if finish.generation < replay(id, before).generation() {
             return None;
         }
-        let fits = (1..=end).rev().any(|facts| {
-            let decided = before[facts..].iter().filter(|e| matches!(e.family, Family::Do(..)));
-            let known: Vec<Entry> = before[..facts].iter().chain(decided).cloned().collect();
-            let job = replay(id, &known);
-            job.poison().is_some() == whole.poison().is_some()
-                && job.view().is_some_and(|view| view.usage == finish.usage)
-        });
+        let fits = facts_before(id, before, &finish).is_some();
         (!fits).then(|| format!("{id}: it says at its end that it cost {:?}", finish.usage))
+    })
+}
+
+/// Returns the number of the records `before` an end up to the last fact that its supervisor had read:
+/// the most on which the machine decides exactly this end. An activation reads no facts between its
+/// decisions, so an end may lack those that arrived meanwhile.
+pub(super) fn facts_before(id: &JobId, before: &[Entry], finish: &Finish) -> Option<usize> {
+    (1..=before.len()).rev().find(|facts| {
+        let (read, later) = before.split_at(*facts);
+        let decided = later.iter().filter(|entry| matches!(entry.family, Family::Do(..)));
+        let known: Vec<Entry> = read.iter().chain(decided).cloned().collect();
+        let next = replay(id, &known).decide().map(|next| next.decision);
+        matches!(next, Some(Decision::Finish(end)) if end == *finish)
     })
 }
 

@@ -35,7 +35,7 @@ pub(crate) struct Family {
     concluded: Option<(Outcome, Account)>,
 }
 
-/// What a job reports to its parent that it and its descendants spent.
+/// The spending of a job and its descendants, as the job reports it to its parent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Account {
     pub(crate) usage: Usage,

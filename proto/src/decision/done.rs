@@ -148,17 +148,12 @@ impl DoneUnit {
     /// Returns `true` if the result is of the command.
     #[must_use]
     pub fn is_answered(&self) -> bool {
-        match self {
-            Self::Plan(Ran { command, result, .. }) => {
-                (&command.work, command.attempt) == (&result.work, result.attempt)
-            }
-            Self::Turn(Ran { command, result, .. }) => {
-                (&command.work, command.attempt) == (&result.work, result.attempt)
-            }
-            Self::Call(Ran { command, result, .. }) => {
-                (&command.work, command.attempt) == (&result.work, result.attempt)
-            }
-        }
+        let (work, attempt) = match self {
+            Self::Plan(ran) => (&ran.result.work, ran.result.attempt),
+            Self::Turn(ran) => (&ran.result.work, ran.result.attempt),
+            Self::Call(ran) => (&ran.result.work, ran.result.attempt),
+        };
+        self.work() == (work, attempt.0)
     }
 
     /// Returns the source whose facts answer such a command.

@@ -15,7 +15,7 @@ use proto::{
     subject::Family,
 };
 
-use super::Logs;
+use super::{Logs, facts_before};
 
 /// Returns the children that a job has started, by its log.
 pub(crate) fn begun_by(entries: &[Entry]) -> Vec<JobId> {
@@ -51,8 +51,8 @@ struct Read {
     ended: BTreeMap<Unit, (Outcome, Usage)>,
     /// The counted cost of the parent's own model calls.
     own: Usage,
-    /// The cost in the parent's last decision, and the sums that are correct for it.
-    costs: Option<(Usage, Vec<Usage>)>,
+    /// The cost in the parent's last decision, and the sum that is correct for it.
+    costs: Option<(Usage, Usage)>,
 }
 
 impl Read {
@@ -66,21 +66,17 @@ impl Read {
             own: Usage::default(),
             costs: None,
         };
-        // Facts that arrived while an end was decided may be missing in it, so several sums are
-        // correct: each is that of the facts up to one of them, and of the work in decisions.
+        // The cost of the facts up to each record, and of the work in all decisions.
         let mut sums = vec![Usage::default()];
-        for entry in entries {
+        // The position at which the account of a child was settled.
+        let mut settled = None;
+        for (at, entry) in entries.iter().enumerate() {
             let ignored = replay.job().ignored();
             replay.take(entry);
             let counted = replay.job().ignored() == ignored;
             let ignored = replay.job().ignored().saturating_sub(ignored);
             match entry.known() {
-                Some(Known::Fact(fact)) => {
-                    if counted {
-                        read.hear(*fact);
-                    }
-                    sums.push(read.cost());
-                }
+                Some(Known::Fact(fact)) if counted => read.hear(*fact),
                 Some(Known::Decision(decision)) => {
                     if let Decision::Done(done) = &*decision {
                         // The last units are those that could not follow.
@@ -91,13 +87,18 @@ impl Read {
                             read.hear(result);
                         }
                     }
+                    if let Decision::Note(Note::Concluded { .. }) = &*decision {
+                        settled = Some(at);
+                    }
                     if let Decision::Finish(finish) = &*decision {
-                        read.costs = Some((finish.usage, sums.clone()));
+                        let facts = settled.or_else(|| facts_before(id, &entries[..at], finish));
+                        read.costs = facts.map(|facts| (finish.usage, sums[facts]));
                     }
                     read.note(*decision);
                 }
-                None => {}
+                Some(Known::Fact(_)) | None => {}
             }
+            sums.push(read.cost());
         }
         read.job = replay.into_job();
         read
@@ -217,7 +218,7 @@ fn unseen(id: &JobId, parent: &Job, child: &Job) -> Vec<String> {
 fn miscounted(id: &JobId, read: &Read) -> Option<String> {
     let (said, counted) = read.costs.as_ref()?;
     let is_plain = read.job.generation().is_first();
-    (is_plain && !counted.contains(said))
+    (is_plain && counted != said)
         .then(|| format!("{id}: says that it cost {said:?}, and its records {counted:?}"))
 }
 

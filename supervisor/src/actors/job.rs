@@ -252,7 +252,8 @@ impl JobState {
         if matches!(stored, Ok(CasOutcome::Stored(_)) | Err(LogError::Unknown(_))) {
             self.tally.stored(after == Seq(0), report.kind == DecisionKind::Finish);
         }
-        // The facts are redelivered, and the command goes through the queue.
+        // The broker forbids records of local work, so the process stops doing any. The facts are
+        // redelivered, and the command goes through the queue.
         if report.kind == DecisionKind::Done && matches!(stored, Err(LogError::Forbidden(_))) {
             self.args.local.forbid();
         }

@@ -103,6 +103,7 @@ async fn two_hundred_jobs_survive_the_death_of_everything() {
     let mut processes = vec![
         company.serve("supervisor", "supervisor,interaction,door"),
         company.serve("worker1", "planner,executor,tools"),
+        company.serve("worker2", "planner,executor,tools"),
         company.serve("together", "supervisor,interaction,door,planner,executor,tools"),
     ];
     let broker = connect(&company).await;
@@ -113,16 +114,22 @@ async fn two_hundred_jobs_survive_the_death_of_everything() {
 
     let approving = tokio::spawn(approve_all(broker.clone()));
     // The kills are spread over the expected number of records.
-    let each = ids.len() * RECORDS_MIN / (4 * rounds + 1);
+    let each = ids.len() * RECORDS_MIN / (4 * rounds + 2);
     let mut stored = records(&broker).await.unwrap_or_default();
     for round in 0..rounds {
-        for victim in 0..4 {
+        for victim in 0..=processes.len() {
             stored += each as u64;
             until("what is stored", async || records(&broker).await.is_some_and(|n| n >= stored))
                 .await;
             kill(&mut company, &mut processes, victim).await;
         }
         eprintln!("round {round}: everything was killed once");
+        // From then on there are moments without any supervisor.
+        if round == 0
+            && let Some(mut together) = processes.pop()
+        {
+            together.kill9();
+        }
     }
     let ended = all_ended(&broker, &ids).await;
     approving.abort();
@@ -217,7 +224,7 @@ async fn all_ended(broker: &Broker, ids: &[JobId]) -> Vec<machine::Job> {
     folds.buffer_unordered(64).collect().await
 }
 
-/// What the logs of all jobs have.
+/// Counts over the logs of all jobs.
 #[derive(Default)]
 struct Checked {
     /// Number of jobs that failed because a call was interrupted.
