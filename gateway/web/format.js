@@ -31,16 +31,36 @@ export function ago(time, now = Date.now()) {
   return t('now');
 }
 
-const locale = () => (settings.language === 'zh' ? 'zh-CN' : 'en-GB');
-/** @param {string | number} time */
-export const clock = (time) => new Date(time).toLocaleTimeString(locale(), { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false });
-/** @param {string | number} time */
-export function exact(time) {
-  const date = new Date(time);
-  return Number.isNaN(+date) ? String(time) : date.toLocaleString(locale(), { dateStyle: 'medium', timeStyle: 'medium', hour12: false });
+/**
+ * A format for each language. A browser takes longer to create one than to use it a hundred times.
+ * @template T
+ * @param {(locale: string) => T} create @returns {() => T}
+ */
+function perLanguage(create) {
+  /** @type {Map<string, T>} */
+  const made = new Map();
+  return () => {
+    const locale = settings.language === 'zh' ? 'zh-CN' : 'en-GB';
+    const format = made.get(locale) ?? create(locale);
+    made.set(locale, format);
+    return format;
+  };
 }
+const CLOCK = perLanguage((locale) => new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false }));
+const EXACT = perLanguage((locale) => new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'medium', hour12: false }));
+const NUMBER = perLanguage((locale) => new Intl.NumberFormat(locale));
+
+/** @param {string | number} time @param {() => Intl.DateTimeFormat} format */
+const written = (time, format) => {
+  const date = new Date(time);
+  return Number.isNaN(+date) ? String(time) : format().format(date);
+};
+/** @param {string | number} time */
+export const clock = (time) => written(time, CLOCK);
+/** @param {string | number} time */
+export const exact = (time) => written(time, EXACT);
 /** @param {number} value */
-export const number = (value) => value.toLocaleString(settings.language === 'zh' ? 'zh-CN' : 'en-GB');
+export const number = (value) => NUMBER().format(value);
 /** @param {number} count */
 export const short = (count) => (count < 1000 ? String(count) : count < 1_000_000 ? `${+(count / 1000).toPrecision(3)} k` : `${+(count / 1_000_000).toPrecision(3)} M`);
 /** @param {number} value */

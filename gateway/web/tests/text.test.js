@@ -1,10 +1,11 @@
 import { frames } from '../api.js';
-import { duration, shell, visible } from '../format.js';
+import { clock, duration, exact, number, shell, visible } from '../format.js';
 import { Exact, numberOf, parse } from '../exact.js';
 import { compact, elements, indent, rawAt } from '../rawjson.js';
 import { read } from '../parts/schemaform.js';
 import { diff } from '../parts/diff.js';
 import { answered, challenge } from '../state/login.js';
+import { settings } from '../settings.js';
 import en from '../words/en.js';
 import jobEn from '../words/job.en.js';
 import jobZh from '../words/job.zh.js';
@@ -16,6 +17,20 @@ test('frames of server-sent events come whole, however they are cut', () => {
   const split = frames();
   const out = [...text].flatMap((c) => split(c));
   equal(out, [{ event: 'event', data: '{"a":1}', id: '1.1' }, { event: 'end', data: '{}' }]);
+});
+
+test('times and numbers are written in the language, and what is no time as it is', () => {
+  const { language } = settings;
+  const time = +new Date(2026, 2, 1, 15, 4, 5);
+  const written = ['en', 'zh', 'en'].map((one) => {
+    settings.language = one;
+    return [clock(time), exact(time), number(12345)];
+  });
+  settings.language = language;
+  equal(written[0], ['15:04:05', '1 Mar 2026, 15:04:05', '12,345']);
+  equal(written[1], ['15:04:05', '2026年3月1日 15:04:05', '12,345']);
+  equal(written[2], written[0]);
+  equal([clock(NaN), exact('later')], ['NaN', 'later']);
 });
 
 test('a value is found in JSON with its digits', () => {
