@@ -6,6 +6,7 @@
 mod card;
 mod content;
 mod page;
+mod push;
 mod rpc;
 mod send;
 mod task;
@@ -13,6 +14,8 @@ mod tasks;
 mod types;
 mod updates;
 mod words;
+
+use std::sync::Arc;
 
 use ::client::Client;
 use futures::stream::BoxStream;
@@ -24,11 +27,13 @@ use proto::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-pub use self::card::Place;
 use self::{
     card::FileUrls,
-    rpc::{Call, Fault, Kind, Operation, Refused},
-    words::Text,
+    rpc::{Call, Fault, Operation, Refused},
+};
+pub use self::{
+    card::Place,
+    push::{Authentication, RECEIVERS_MAX, Receiver, Receivers, add_receiver, notification},
 };
 
 /// The A2A server of one caller.
@@ -42,6 +47,8 @@ pub struct A2aServer {
     pub subject: String,
     /// The facts that the card tells.
     pub place: Place,
+    /// The receivers of notifications; `None` where there are none.
+    pub receivers: Option<Arc<dyn Receivers>>,
 }
 
 /// The reply to a request.
@@ -88,7 +95,7 @@ impl A2aServer {
     pub async fn card(&self) -> Result<Value, Failure> {
         match self.extended_card().await {
             Err(failure) if failure.code == Code::Forbidden => {
-                Ok(card::card(&self.place, None, true, self.language))
+                Ok(card::card(&self.about(true), None, self.language))
             }
             card => card,
         }
@@ -96,8 +103,12 @@ impl A2aServer {
 
     async fn extended_card(&self) -> Result<Value, Failure> {
         let found = self.client.agents(None).await?;
-        let needs_token = !self.subject.is_empty();
-        Ok(card::card(&self.place, Some(&found.agents), needs_token, self.language))
+        let about = self.about(!self.subject.is_empty());
+        Ok(card::card(&about, Some(&found.agents), self.language))
+    }
+
+    fn about(&self, needs_token: bool) -> card::About<'_> {
+        card::About { place: &self.place, needs_token, notifies: self.receivers.is_some() }
     }
 
     async fn call(&self, Call { id, operation, params }: Call) -> Result<Reply, Refused> {
@@ -113,17 +124,22 @@ impl A2aServer {
             Operation::ListTasks => whole(result(&self.list_tasks(read(params)?).await?)?),
             Operation::CancelTask => whole(result(&self.cancel_task(read(params)?).await?)?),
             Operation::SubscribeToTask => Reply::Stream(self.subscribe(read(params)?, &id).await?),
-            Operation::CreateTaskPushNotificationConfig
-            | Operation::GetTaskPushNotificationConfig
-            | Operation::ListTaskPushNotificationConfigs
-            | Operation::DeleteTaskPushNotificationConfig => return Err(no_push().into()),
+            Operation::CreateTaskPushNotificationConfig => {
+                whole(result(&self.set_receiver(read(params)?).await?)?)
+            }
+            Operation::GetTaskPushNotificationConfig => {
+                whole(result(&self.receiver(read(params)?).await?)?)
+            }
+            Operation::ListTaskPushNotificationConfigs => {
+                whole(result(&self.receivers_of(read(params)?).await?)?)
+            }
+            Operation::DeleteTaskPushNotificationConfig => {
+                self.remove_receiver(read(params)?).await?;
+                whole(json!({}))
+            }
             Operation::GetExtendedAgentCard => whole(self.extended_card().await?),
         })
     }
-}
-
-fn no_push() -> Fault {
-    Fault::new(Kind::PushNotificationNotSupported, Text::NoPush)
 }
 
 /// Reads the parameters of an operation.

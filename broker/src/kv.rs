@@ -1,5 +1,5 @@
 //! Small shared values with compare-and-set: the tool registry, the inbox, the task list, the jobs
-//! of conversations, agents, workflows, the hosts of sessions.
+//! of conversations, agents, workflows, the hosts of sessions, the receivers of notifications.
 
 use std::{fmt, time::Duration};
 
@@ -42,6 +42,8 @@ pub enum Bucket {
     Workflows,
     /// Hosts of jobs' sessions, by `<kind>.<job>`.
     Sessions,
+    /// Receivers of the notifications of A2A tasks, by the job.
+    Receivers,
 }
 
 impl Bucket {
@@ -68,6 +70,7 @@ impl Bucket {
             Self::Mcp => Text::Mcp,
             Self::Workflows => Text::Workflows,
             Self::Sessions => Text::Sessions,
+            Self::Receivers => Text::Receivers,
         };
         text.text(language)
     }

@@ -36,7 +36,7 @@ pub(crate) async fn call(State(desk): State<Desk>, caller: Caller, request: Requ
     let version = version.map(str::to_owned);
     let body = body::foreign_bytes(request, &desk).await?;
     let server = server(&desk, &caller);
-    let answered = server.answer(version.as_deref(), &body);
+    let answered = Box::pin(server.answer(version.as_deref(), &body));
     let away = || Failure::of(Code::Unavailable, Refusal::ShuttingDown);
     let answered = desk.shutdown.run_until_cancelled(answered).await.unwrap_or_else(|| Err(away()));
     match answered.map_err(|failure| caller.refused(failure))? {
@@ -70,5 +70,6 @@ fn server(desk: &Desk, caller: &Caller) -> A2aServer {
         language: caller.language,
         subject: caller.subject().to_owned(),
         place: Place { url, version: desk.version, issuer },
+        receivers: desk.task_receivers.clone(),
     }
 }

@@ -1,8 +1,8 @@
 //! The HTTP gateway: the front door's verbs as REST and server-sent events, and the console's pages.
 //!
-//! Architecture invariant: the gateway decides nothing and stores nothing. Every request becomes a
-//! request to the front door with the caller's own token, or that of a webhook, so nobody acts with
-//! the gateway's rights.
+//! Architecture invariant: the gateway decides nothing, and stores nothing but the receivers of A2A
+//! notifications. Every request becomes a request to the front door with the caller's own token, or
+//! that of a webhook, so nobody acts with the gateway's rights.
 //! A gateway that dies loses no work: its callers repeat their requests at another one, and resume
 //! their streams after the last event that they have.
 
@@ -31,6 +31,8 @@ mod tls;
 pub mod webhooks;
 mod words;
 
+use std::sync::Arc;
+
 use client::Client;
 use oidc::Login;
 use tokio_util::sync::CancellationToken;
@@ -57,6 +59,8 @@ pub(crate) struct Desk {
     scheme: &'static str,
     /// Incoming webhooks.
     receivers: webhooks::incoming::Receivers,
+    /// The receivers of the notifications of A2A tasks, if clients may set any.
+    task_receivers: Option<Arc<dyn bridges::a2a::Receivers>>,
     /// Host names by which the gateway may be called.
     hosts: caller::Hosts,
     /// Limits of each caller.

@@ -146,6 +146,9 @@ impl Actor for GatewayActor {
             shutdown,
         } = args;
         let mut tasks = webhooks::start(&hooks, &broker, &client, &shutdown)?;
+        let task_receivers = webhooks::receivers(&hooks, &broker);
+        let task_receivers =
+            task_receivers.map(|stored| Arc::new(stored) as Arc<dyn bridges::a2a::Receivers>);
         let hosts = Hosts::new(&settings.hosts);
         let feed = Hub::new(client.clone(), crew);
         let is_secure = settings.behind_proxy || settings.tls.files().is_some();
@@ -158,6 +161,7 @@ impl Actor for GatewayActor {
             feed,
             scheme: if is_secure { "https" } else { "http" },
             receivers: Receivers::new(&hooks),
+            task_receivers,
             hosts,
             limits: Limits::new(&settings),
             rates: (settings.reads_per_second.get(), settings.writes_per_second.get()),

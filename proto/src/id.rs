@@ -189,6 +189,23 @@ ids! {
     HookName, Hook, "", ID_MAX;
 }
 
+impl HookName {
+    /// Returns the name of the outbox of A2A notifications, which no webhook has.
+    ///
+    /// # Panics
+    /// Never: the word is a name.
+    #[must_use]
+    pub fn tasks() -> Self {
+        Self::new("a2a").expect("a word is a name")
+    }
+
+    /// `true` for the outbox of A2A notifications.
+    #[must_use]
+    pub fn is_tasks(&self) -> bool {
+        self.as_str() == "a2a"
+    }
+}
+
 /// The number of an attempt at a [`WorkId`], from 1.
 #[derive(
     Debug,

@@ -320,10 +320,12 @@ impl Subjects {
 
     /// Returns the filters of an outbox in a shard: see [`Family::is_posted`].
     #[must_use]
-    pub fn posted_in(&self, shard: Shard) -> Vec<String> {
-        let facts = [Source::People, Source::Clock].map(|source| format!("in.{source}"));
+    pub fn posted_in(&self, shard: Shard, hook: &HookName) -> Vec<String> {
+        let facts = [Source::People, Source::Clock].into_iter();
+        let facts = facts.chain(hook.is_tasks().then_some(Source::Door));
+        let facts = facts.map(|source| format!("in.{source}"));
         let decisions = POSTED.map(|(kind, pool)| format!("do.{}.{}", kind.as_str(), pool()));
-        let all = facts.into_iter().chain(decisions);
+        let all = facts.chain(decisions);
         all.map(|end| format!("{}.{shard}.*.{end}", self.prefix)).collect()
     }
 
@@ -404,10 +406,12 @@ impl Family {
         tokens.next().is_none().then_some(family)
     }
 
-    /// `true` for records that go to outboxes, as [`Subjects::posted_in`] filters them.
+    /// `true` for records that go to an outbox, as [`Subjects::posted_in`] filters them. That of A2A
+    /// notifications also has the messages of sub-agents, whose questions their parents show.
     #[must_use]
-    pub fn is_posted(&self) -> bool {
+    pub fn is_posted(&self, hook: &HookName) -> bool {
         match self {
+            Self::In(Source::Door) => hook.is_tasks(),
             Self::In(source) => matches!(source, Source::People | Source::Clock),
             Self::Do(kind, pool) => POSTED.iter().any(|(known, of)| kind == known && *pool == of()),
             Self::At(_) | Self::UnknownIn(_) | Self::UnknownDo(_) => false,

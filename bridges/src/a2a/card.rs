@@ -18,13 +18,23 @@ pub struct Place {
 }
 
 /// The addresses of the files of jobs, at the same host as the server's operations.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct FileUrls(Option<Url>);
 
 impl FileUrls {
     /// Returns the addresses beside a place.
     pub(super) fn beside(place: &Place) -> Self {
         Self(Url::parse(&place.url).ok().filter(|url| !url.cannot_be_a_base()))
+    }
+
+    /// Returns the addresses below that of the gateway.
+    pub(super) fn below(gateway: &Url) -> Self {
+        let mut url = gateway.clone();
+        // The last segment stands for the operations, as in an address beside them.
+        let Ok(mut path) = url.path_segments_mut() else { return Self(None) };
+        path.pop_if_empty().push("a2a");
+        drop(path);
+        Self(Some(url))
     }
 
     /// Returns the address of a file; `None` if the server does not know its own.
@@ -40,13 +50,19 @@ impl FileUrls {
     }
 }
 
+/// What a card says about its server.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct About<'a> {
+    pub(super) place: &'a Place,
+    /// `true` if callers need a token.
+    pub(super) needs_token: bool,
+    /// `true` if clients may set receivers of notifications.
+    pub(super) notifies: bool,
+}
+
 /// Returns the card. Without agents, which their caller may not read, it has one skill for all.
-pub(super) fn card(
-    place: &Place,
-    agents: Option<&[AgentEntry]>,
-    needs_token: bool,
-    language: Language,
-) -> Value {
+pub(super) fn card(about: &About<'_>, agents: Option<&[AgentEntry]>, language: Language) -> Value {
+    let About { place, needs_token, notifies } = *about;
     let usable = agents.unwrap_or_default().iter().filter(|agent| agent.mistakes.is_empty());
     let mut skills: Vec<Value> = usable.map(|agent| skill(agent, language)).collect();
     if skills.is_empty() {
@@ -66,7 +82,7 @@ pub(super) fn card(
         ],
         "capabilities": {
             "streaming": true,
-            "pushNotifications": false,
+            "pushNotifications": notifies,
             "extendedAgentCard": true,
         },
         "defaultInputModes": ["text/plain", "application/json", "application/octet-stream"],
@@ -111,7 +127,10 @@ mod tests {
             {"name": "broken", "layer": "preset", "place": "", "mistakes": ["no"]},
         ]);
         let agents: Vec<AgentEntry> = serde_json::from_value(agents).unwrap();
-        let card = card(&place(None), Some(&agents), false, Language::En);
+        let place = place(None);
+        let about = About { place: &place, needs_token: false, notifies: true };
+        let card = card(&about, Some(&agents), Language::En);
+        assert_eq!(card["capabilities"]["pushNotifications"], true);
         assert_eq!(card["skills"].as_array().unwrap().len(), 1);
         assert_eq!(card["skills"][0]["id"], "default");
         assert_eq!(card["skills"][0]["description"], "Plans first.");
@@ -121,7 +140,10 @@ mod tests {
 
     #[test]
     fn a_card_for_strangers_says_how_to_sign_in() {
-        let card = card(&place(Some("https://issuer.example")), None, true, Language::En);
+        let place = place(Some("https://issuer.example"));
+        let about = About { place: &place, needs_token: true, notifies: false };
+        let card = card(&about, None, Language::En);
+        assert_eq!(card["capabilities"]["pushNotifications"], false);
         assert_eq!(card["skills"].as_array().unwrap().len(), 1);
         let schemes = card["securitySchemes"].as_object().unwrap();
         assert_eq!(schemes.keys().collect::<Vec<_>>(), ["bearer", "issuer"]);

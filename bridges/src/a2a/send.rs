@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::{
     A2aServer,
     content::{self, File, Part, Source},
-    no_push, rpc,
+    rpc,
     rpc::{Fault, Kind, Refused},
     task::{Ids, key, task, unseen},
     tasks::messages,
@@ -33,6 +33,9 @@ use crate::derived;
 const MESSAGE_ID_BYTES_MAX: usize = 256;
 /// The kinds of output that a client must accept one of.
 const OUTPUTS: [&str; 5] = ["text/plain", "application/json", "text/*", "application/*", "*/*"];
+
+/// The field of a message that has a receiver of notifications.
+const PUSH_FIELD: &str = "configuration.taskPushNotificationConfig.";
 
 /// The effect of a message.
 struct Sent {
@@ -84,7 +87,7 @@ impl A2aServer {
         request: OfTask,
         id: &Value,
     ) -> Result<BoxStream<'static, String>, Refused> {
-        let view = self.find(&request.id).await?;
+        let view = self.find(&request.id, "id").await?;
         if view.state.is_terminal() {
             return Err(Fault::new(Kind::UnsupportedOperation, Text::EndedAlready).into());
         }
@@ -92,16 +95,16 @@ impl A2aServer {
         Ok(self.stream(&view, messages, Updates::of_subscription(&view, self.files()), id))
     }
 
-    /// Does what a message asks for. All of the message is checked before anything is stored.
+    /// Does what a message asks for, and then sets its receiver. All of the message is checked before
+    /// anything is stored.
     async fn send(&self, request: SendMessage) -> Result<Sent, Refused> {
         let SendMessage { message, configuration, metadata } = request;
         let invalid = |field: &str, why: Text<'_>| {
             Refused::from(Fault::new(Kind::InvalidParams, why).at(field))
         };
         let wishes = configuration.unwrap_or_default();
-        if wishes.task_push_notification_config.is_some_and(|it| !it.is_null()) {
-            return Err(no_push().into());
-        }
+        let given = wishes.task_push_notification_config;
+        let receiver = given.map(|given| self.read_receiver(given, PUSH_FIELD)).transpose()?;
         let modes = wishes.accepted_output_modes.unwrap_or_default();
         if !modes.is_empty() && !modes.iter().any(|mode| OUTPUTS.contains(&mode.as_str())) {
             let why = Fault::new(Kind::ContentTypeNotSupported, Text::OtherOutput);
@@ -120,20 +123,26 @@ impl A2aServer {
             let value = of_message.or_else(|| metadata.as_ref()?.get(name));
             value.and_then(Value::as_str).map(str::to_owned)
         };
-        match message.task_id.as_deref().filter(|id| !id.is_empty()) {
+        let sent = match message.task_id.as_deref().filter(|id| !id.is_empty()) {
             None => {
                 let agent = named("agent").or_else(|| named("skillId"));
-                self.submit(&message, parts, agent).await
+                self.submit(&message, parts, agent, receiver.is_some()).await?
             }
             Some(id) => {
-                let view = self.find(id).await?;
+                let view = self.find(id, "message.taskId").await?;
                 let context = message.context_id.as_deref().filter(|it| !it.is_empty());
                 if context.is_some_and(|context| context != Ids::of(&view).context) {
                     return Err(invalid("message.contextId", Text::OtherContext));
                 }
-                self.go_on(&view, &parts, named("ask")).await
+                self.go_on(&view, &parts, named("ask")).await?
             }
+        };
+        // The reply shows the task as it is after this, so a receiver misses nothing that its client
+        // does not learn here.
+        if let Some((receivers, receiver)) = receiver {
+            receivers.put(&sent.job, receiver).await?;
         }
+        Ok(sent)
     }
 
     async fn submit(
@@ -141,6 +150,7 @@ impl A2aServer {
         message: &Given,
         parts: Vec<Part>,
         agent: Option<String>,
+        has_receiver: bool,
     ) -> Result<Sent, Refused> {
         let given = message.context_id.as_deref().filter(|it| !it.is_empty());
         let ids = [given.unwrap_or_default(), &message.message_id];
@@ -161,12 +171,15 @@ impl A2aServer {
         }
         let context = conversation.to_string();
         let submit = Submit {
-            id: Some(job),
+            id: Some(job.clone()),
             agent: agent.map(AgentChoice::Named),
             conversation: Some(conversation),
             files,
             ..Submit::goal(goal)
         };
+        if has_receiver {
+            self.may_read(&job).await?;
+        }
         let job = self.client.submit(submit).await?.job;
         Ok(Sent { job, context, answered: None })
     }

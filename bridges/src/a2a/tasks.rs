@@ -46,15 +46,15 @@ fn page_size(wish: Option<i64>) -> Result<u32, Fault> {
 }
 
 impl A2aServer {
-    /// Returns the job of a task.
-    pub(super) async fn find(&self, id: &str) -> Result<JobView, Refused> {
-        Ok(self.client.get(&job(id)?).await?)
+    /// Returns the job of a task. `field` is where the request names it.
+    pub(super) async fn find(&self, id: &str, field: &str) -> Result<JobView, Refused> {
+        Ok(self.client.get(&job(id, field)?).await?)
     }
 
     /// `GetTask`.
     pub(super) async fn get_task(&self, request: OfTask) -> Result<Task, Refused> {
         let messages = messages(request.history_length)?;
-        Ok(task(&self.find(&request.id).await?, messages, Some(&self.files())))
+        Ok(task(&self.find(&request.id, "id").await?, messages, Some(&self.files())))
     }
 
     /// `ListTasks`, newest submission first.
@@ -117,7 +117,7 @@ impl A2aServer {
 
     /// `CancelTask`.
     pub(super) async fn cancel_task(&self, request: OfTask) -> Result<Task, Refused> {
-        let job = job(&request.id)?;
+        let job = job(&request.id, "id")?;
         let signal = SendSignal {
             job: job.clone(),
             signal: Order::Cancel,
@@ -144,7 +144,7 @@ impl A2aServer {
 }
 
 /// Reads the id of a task. Another text names no task.
-fn job(id: &str) -> Result<JobId, Fault> {
-    let none = |_| Fault::new(Kind::TaskNotFound, Text::NoTask { task: &id }).at("id");
+fn job(id: &str, field: &str) -> Result<JobId, Fault> {
+    let none = |_| Fault::new(Kind::TaskNotFound, Text::NoTask { task: &id }).at(field);
     id.parse().map_err(none)
 }

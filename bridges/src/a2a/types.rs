@@ -224,7 +224,7 @@ pub(super) struct SendMessage {
 pub(super) struct Configuration {
     pub(super) accepted_output_modes: Option<Vec<String>>,
     #[serde(alias = "pushNotificationConfig")]
-    pub(super) task_push_notification_config: Option<Value>,
+    pub(super) task_push_notification_config: Option<PushConfig>,
     pub(super) history_length: Option<i64>,
     pub(super) return_immediately: Option<bool>,
 }
@@ -249,6 +249,49 @@ pub(super) struct ListTasks {
     pub(super) history_length: Option<i64>,
     pub(super) status_timestamp_after: Option<Timestamp>,
     pub(super) include_artifacts: Option<bool>,
+}
+
+/// A receiver of the notifications of a task, as its client gives and sees it: the parameters and
+/// the result of `CreateTaskPushNotificationConfig`. What is secret is given and not shown.
+#[derive(derive_more::Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct PushConfig {
+    pub(super) id: String,
+    pub(super) task_id: String,
+    pub(super) url: String,
+    #[debug(skip)]
+    #[serde(skip_serializing)]
+    pub(super) token: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) authentication: Option<PushAuthentication>,
+}
+
+/// The `Authorization` of a notification.
+#[derive(derive_more::Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct PushAuthentication {
+    pub(super) scheme: String,
+    #[debug(skip)]
+    #[serde(skip_serializing)]
+    pub(super) credentials: String,
+}
+
+/// The parameters of `GetTaskPushNotificationConfig`, `DeleteTaskPushNotificationConfig` and, without
+/// an id, `ListTaskPushNotificationConfigs`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct OfReceiver {
+    pub(super) task_id: String,
+    pub(super) id: String,
+}
+
+/// The result of `ListTaskPushNotificationConfigs`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PushConfigs {
+    pub(super) configs: Vec<PushConfig>,
+    /// Always empty: a task has so few that they are one page.
+    pub(super) next_page_token: String,
 }
 
 #[cfg(test)]

@@ -139,11 +139,9 @@ impl State {
             trace: trace.map(|t| t.to_string()),
         });
         self.stream(shard).push(Arc::clone(&message));
-        if message.family.is_posted() {
-            let is_outbox = |key: &QueueKey| matches!(key, QueueKey::Outbox(_));
-            for (_, queue) in self.queues.iter_mut().filter(|(key, _)| is_outbox(key)) {
-                queue.push(Arc::clone(&message));
-            }
+        let takes = |key: &QueueKey| matches!(key, QueueKey::Outbox(hook) if message.family.is_posted(hook));
+        for (_, queue) in self.queues.iter_mut().filter(|(key, _)| takes(key)) {
+            queue.push(Arc::clone(&message));
         }
         if let Some(key) = key {
             self.queue(key).push(message);

@@ -417,13 +417,16 @@ async fn prepare(
     let lost_shards: Vec<_> =
         futures::future::try_join_all(shards).await?.into_iter().flatten().collect();
     objects::ensure(link, subjects, options, missing(Loss::LargeValues)).await?;
-    let buckets = Bucket::ALL.iter().map(|bucket| async {
+    let given = &installation::given_buckets(kv).await?;
+    let buckets = Bucket::ALL.iter().map(|bucket| async move {
+        // One that a newer release adds was never there to be lost.
+        let was_there = !is_new && given.contains(bucket);
         let missing = match lost {
-            LostBuckets::Recreate => may_make(options),
-            LostBuckets::Refuse => missing(Loss::Bucket(*bucket)),
+            LostBuckets::Refuse if was_there => Missing::Refuse(Loss::Bucket(*bucket)),
+            LostBuckets::Refuse | LostBuckets::Recreate => may_make(options),
         };
         let is_made = kv::ensure(link, subjects, *bucket, options, missing).await?;
-        if is_made && !is_new {
+        if is_made && was_there {
             let (name, loss) = (subjects.bucket(bucket.name()), bucket.loss(Language::En));
             tracing::error!(
                 bucket = name,
@@ -431,11 +434,14 @@ async fn prepare(
                 "a lost bucket was created again, empty; no job is lost"
             );
         }
-        Ok::<_, LogError>(is_made.then_some(*bucket))
+        Ok::<_, LogError>((is_made && was_there).then_some(*bucket))
     });
     let made = futures::future::try_join_all(buckets).await?;
     let mut recreated: Vec<Bucket> = made.into_iter().flatten().collect();
     match found {
+        Found::Marker if given.len() < Bucket::ALL.len() && options.create => {
+            installation::note_buckets(kv).await?;
+        }
         Found::Marker => {}
         Found::Nothing => {
             installation::mark(kv, subjects, options).await?;

@@ -1,6 +1,8 @@
 //! The marker of an installation: the settings that it was created with, and the version of its
 //! messages. The marker is written last.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use proto::{id::Seq, subject::Subjects};
 use serde::{Deserialize, Serialize};
@@ -26,6 +28,20 @@ const MARKER: &str = "created";
 /// mark none.
 const MARKED: u16 = 2;
 
+/// The buckets of an installation whose marker names none: those of the releases that named none.
+const UNNAMED: [Bucket; 10] = [
+    Bucket::Installation,
+    Bucket::Tools,
+    Bucket::Inbox,
+    Bucket::Tasks,
+    Bucket::Conversations,
+    Bucket::Agents,
+    Bucket::Links,
+    Bucket::Mcp,
+    Bucket::Workflows,
+    Bucket::Sessions,
+];
+
 /// The content of the marker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Marker {
@@ -37,6 +53,10 @@ struct Marker {
     /// The end of each stream when a release that marks its messages took the installation over.
     #[serde(default, skip_serializing_if = "UnmarkedUntil::is_empty")]
     unmarked_until: UnmarkedUntil,
+    /// Names of the buckets that the installation was given. One that a newer release adds is no
+    /// lost one.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    buckets: BTreeSet<String>,
 }
 
 /// The state in which an installation was found.
@@ -152,6 +172,27 @@ pub(super) async fn mark(
     }
 }
 
+/// Returns the buckets that an installation was given: all of them without a marker.
+pub(super) async fn given_buckets(kv: &NatsKv) -> Result<Vec<Bucket>, LogError> {
+    Ok(match read_marker(kv).await? {
+        Some((marker, _)) => marker.given(),
+        None => Bucket::ALL.to_vec(),
+    })
+}
+
+/// Writes down that the installation has all buckets. Another process may do so first.
+pub(super) async fn note_buckets(kv: &NatsKv) -> Result<(), LogError> {
+    let Some((marker, revision)) = read_marker(kv).await? else { return Ok(()) };
+    match write(kv, &Marker { buckets: all_buckets(), ..marker }, revision).await {
+        Ok(_) | Err(KvError::Conflict(_)) => Ok(()),
+        Err(error) => Err(LogError::Unavailable(error.to_string())),
+    }
+}
+
+fn all_buckets() -> BTreeSet<String> {
+    Bucket::ALL.iter().map(|bucket| bucket.name().to_owned()).collect()
+}
+
 /// Accepts messages without a mark up to the present end of each stream. Returns `false` if the
 /// installation is new or has accepted them before.
 pub(super) async fn accept_unmarked(
@@ -202,7 +243,17 @@ impl Marker {
             replicas: options.replicas,
             created: Timestamp::now(),
             unmarked_until: UnmarkedUntil::new(),
+            buckets: all_buckets(),
         }
+    }
+
+    /// Returns the buckets that the installation was given.
+    fn given(&self) -> Vec<Bucket> {
+        if self.buckets.is_empty() {
+            return UNNAMED.to_vec();
+        }
+        let is_given = |bucket: &&Bucket| self.buckets.contains(bucket.name());
+        Bucket::ALL.iter().filter(is_given).copied().collect()
     }
 
     fn check(&self, subjects: &Subjects, options: &NatsOptions) -> Result<(), LogError> {

@@ -250,7 +250,7 @@ pub(super) fn outbox_consumer(
     if let Some(wanted) = wanted.as_object_mut() {
         wanted.remove("filter_subject");
     }
-    wanted["filter_subjects"] = json!(subjects.posted_in(shard));
+    wanted["filter_subjects"] = json!(subjects.posted_in(shard, hook));
     wanted["deliver_policy"] = json!("new");
     wanted["headers_only"] = json!(true);
     wanted

@@ -21,7 +21,7 @@ pub(super) async fn run(global: &Global, output: Output, args: SetupArgs) -> Out
     let done = set_up(&(&config.nats).into(), &subjects, &args.tool_pools, lost, old)
         .await
         .map_err(|e| CliError::unavailable(e.to_string()))?;
-    let hooks = config.webhooks.out.keys().cloned().collect();
+    let hooks = config.webhooks.outboxes();
     let removed = set_up_outboxes(&(&config.nats).into(), &subjects, &hooks)
         .await
         .map_err(|e| CliError::unavailable(e.to_string()))?;

@@ -1,18 +1,20 @@
 //! Webhooks: events that go out, and deliveries that become jobs.
 //!
 //! Going out, the gateways share a durable consumer for each webhook and shard, which the broker
-//! keeps. They receive positions of records and ask the front door what these mean, with a token of
-//! the configuration, so a gateway reads no log.
+//! keeps, and one for the notifications of A2A tasks. They receive positions of records and ask the
+//! front door what these mean, with a token of the configuration, so a gateway reads no log.
 //!
 //! Coming in, the token of the webhook submits a job, whose id derives from that of the delivery.
 
 mod event;
+mod hook;
 pub(crate) mod incoming;
 mod outbox;
 mod schedule;
 mod sender;
 pub mod settings;
 mod signature;
+mod tasks;
 
 use std::sync::Arc;
 
@@ -27,19 +29,22 @@ use runtime::config::Secret;
 use secrecy::ExposeSecret;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
+pub(crate) use self::tasks::StoredReceivers;
 pub use self::{event::EventType, settings::Webhooks};
 use self::{
     event::Payload,
-    outbox::Outbox,
+    hook::Hook,
+    outbox::{Outbox, Route},
     sender::{Sender, Try},
     settings::Outgoing,
+    tasks::Tasks,
 };
 
 /// Outgoing webhooks cannot be set up.
 #[derive(Debug, thiserror::Error)]
-#[error("webhooks.out.{name}: {}", why.text(Language::En))]
+#[error("the outbox {name}: {}", why.text(Language::En))]
 pub struct SetupError {
-    /// Name of the webhook.
+    /// Name of the outbox.
     name: HookName,
     /// The reason.
     why: Words,
@@ -56,21 +61,32 @@ pub(crate) fn start(
     shutdown: &CancellationToken,
 ) -> Result<Vec<AbortOnDropHandle<()>>, SetupError> {
     let client = client.clone().with_token(token(settings.token.as_ref()));
-    let outboxes = settings.out.iter().map(|(name, hook)| {
-        let sender = Sender::new(hook).map_err(|why| SetupError { name: name.clone(), why })?;
+    let hooks = settings.out.iter().map(|(name, hook)| {
+        let (settings, console) = (hook.clone(), settings.console.clone());
+        let hook = Sender::new(hook).map(|sender| Hook { settings, sender, console });
+        (name.clone(), hook.map(|hook| Route::Hook(Box::new(hook))))
+    });
+    let tasks = receivers(settings, broker).map(|receivers| {
+        (HookName::tasks(), Tasks::new(receivers, settings.console.clone()).map(Route::Tasks))
+    });
+    let outboxes = hooks.chain(tasks).map(|(name, route)| {
         let outbox = Outbox {
-            name: name.clone(),
-            settings: hook.clone(),
-            sender,
+            route: route.map_err(|why| SetupError { name: name.clone(), why })?,
+            name,
             client: client.clone(),
             queues: broker.log.clone(),
-            console: settings.console.clone(),
             waits: settings.retry_after_seconds.clone(),
         };
         let run = Arc::new(outbox).run(shutdown.clone());
         Ok(AbortOnDropHandle::new(tokio::spawn(run)))
     });
     outboxes.collect()
+}
+
+/// Returns the receivers of the notifications of tasks; `None` if no task has any.
+pub(crate) fn receivers(settings: &Webhooks, broker: &Broker) -> Option<StoredReceivers> {
+    let notifications = settings.a2a;
+    notifications.enabled.then(|| StoredReceivers::new(Arc::clone(&broker.kv), notifications))
 }
 
 fn token(secret: Option<&Secret>) -> Option<String> {

@@ -1,4 +1,5 @@
-//! The outbox of one webhook: takes positions, asks the front door what they mean, and sends.
+//! An outbox, of a webhook or of the notifications of tasks: takes positions, asks the front door
+//! what they mean, and sends.
 //!
 //! The broker keeps what is to be sent, and the time of the next try. A process that dies loses
 //! nothing: another gateway takes its positions after the acknowledgement deadline.
@@ -11,31 +12,29 @@ use broker::{
 };
 use client::{Client, WatchOptions};
 use futures::StreamExt;
-use jiff::Timestamp;
 use opentelemetry::{KeyValue, metrics::Counter};
 use proto::{
     door::Watched,
     error::{Code, Failure},
     event::Event,
-    id::{AgentName, HookName, Seq},
+    id::{HookName, Seq},
+    view::JobView,
 };
 use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use url::Url;
 
-use super::{
-    event::{self, Payload},
-    schedule,
-    sender::{Sender, Try},
-    settings::Outgoing,
-};
+use super::{event, hook::Hook, schedule, tasks::Tasks};
 
 /// Records of one webhook that are worked on at once.
 const SLOTS: usize = 8;
+/// Records of all tasks that are worked on at once: clients choose their receivers, of which some may
+/// be slow.
+const SLOTS_OF_TASKS: usize = 64;
 /// Pauses before an outbox is opened again.
 const REOPEN: Backoff = Backoff::doubling(Duration::from_secs(1), Duration::from_secs(30));
 /// Pauses before the front door is asked again.
-const ASK_AGAIN: Backoff = Backoff::doubling(Duration::from_millis(500), Duration::from_secs(30));
+pub(super) const ASK_AGAIN: Backoff =
+    Backoff::doubling(Duration::from_millis(500), Duration::from_secs(30));
 /// Time without an answer of the front door.
 const SILENCE: Duration = Duration::from_secs(10);
 /// Time for requests that are under way when the process ends.
@@ -48,23 +47,48 @@ static TRIES: LazyLock<Counter<u64>> = LazyLock::new(|| {
         .build()
 });
 
-/// An outgoing webhook.
+/// The receivers of an outbox.
+#[derive(Debug)]
+pub(super) enum Route {
+    /// The receiver of a webhook.
+    Hook(Box<Hook>),
+    /// The receivers that A2A clients set for their tasks.
+    Tasks(Tasks),
+}
+
+impl Route {
+    fn slots(&self) -> usize {
+        match self {
+            Self::Hook(_) => SLOTS,
+            Self::Tasks(_) => SLOTS_OF_TASKS,
+        }
+    }
+}
+
+/// An outbox.
 #[derive(derive_more::Debug)]
 #[debug("Outbox({name})")]
 pub(super) struct Outbox {
     pub(super) name: HookName,
-    pub(super) settings: Outgoing,
-    pub(super) sender: Sender,
+    pub(super) route: Route,
     /// The front door's client, with the token of webhooks.
     pub(super) client: Client,
     pub(super) queues: Arc<dyn Queues>,
-    pub(super) console: Option<Url>,
     /// Waits after failed tries, in seconds.
     pub(super) waits: Vec<u64>,
 }
 
+/// A job up to a record.
+#[derive(Debug)]
+pub(super) struct Happenings {
+    /// The events that the record may stand for, and those before it that are needed.
+    pub(super) events: Vec<Event>,
+    /// The job as it was after the record, or later.
+    pub(super) view: Box<JobView>,
+}
+
 /// The outcome of the work on a position.
-enum Settled {
+pub(super) enum Settled {
     /// Everything it stands for was delivered.
     Done,
     /// The receiver wants no more messages.
@@ -87,7 +111,8 @@ impl Outbox {
         let (tasks, mut pauses) = (TaskTracker::new(), REOPEN);
         let sends = async {
             loop {
-                match self.queues.outbox(&self.name, Arc::new(Semaphore::new(SLOTS))).await {
+                let slots = Arc::new(Semaphore::new(self.route.slots()));
+                match self.queues.outbox(&self.name, slots).await {
                     Ok(mut outbox) => {
                         while let Some(posted) = outbox.next().await {
                             match posted {
@@ -158,18 +183,37 @@ impl Outbox {
     }
 
     fn count(&self, outcome: &'static str) {
-        let hook = KeyValue::new("callboard.webhook", self.name.to_string());
-        TRIES.add(1, &[hook, KeyValue::new("callboard.outcome", outcome)]);
+        count(&self.name, outcome);
     }
 
     async fn work(&self, posted: &Posted) -> Settled {
+        match &self.route {
+            Route::Hook(hook) => match self.happenings(posted).await {
+                Some(happenings) => hook.tell(&self.name, posted, &happenings).await,
+                None => Settled::Done,
+            },
+            Route::Tasks(tasks) => {
+                // Most tasks have no receivers.
+                if tasks.receivers(&posted.job).await.is_empty() {
+                    return Settled::Done;
+                }
+                match self.happenings(posted).await {
+                    Some(happenings) => tasks.tell(&self.name, posted, &happenings).await,
+                    None => Settled::Done,
+                }
+            }
+        }
+    }
+
+    /// Asks the front door what a position means, until it says that; `None` if nobody can know.
+    async fn happenings(&self, posted: &Posted) -> Option<Happenings> {
         let mut pauses = ASK_AGAIN;
-        let (agent, events) = loop {
-            match self.events(posted).await {
-                Ok(read) => break read,
+        loop {
+            match self.read(posted).await {
+                Ok(read) => return Some(read),
                 Err(Unread::Never(failure)) => {
                     tracing::debug!(webhook = %self.name, job = %posted.job, %failure, "a record has no events");
-                    return Settled::Done;
+                    return None;
                 }
                 // Every event needs the front door, so it costs no try to wait for it.
                 Err(Unread::Now(failure)) => {
@@ -177,26 +221,11 @@ impl Outbox {
                     tokio::time::sleep(pauses.pause()).await;
                 }
             }
-        };
-        if !self.settings.concerns(&agent) {
-            return Settled::Done;
         }
-        let changes = event::changes(posted.seq, &posted.family, &events);
-        for found in changes.iter().filter(|it| self.settings.wants(it.change.event_type())) {
-            let id = event::message_id(&self.name, &posted.job, found.id);
-            let payload = Payload::of(found, &posted.job, &agent, self.console.as_ref());
-            let body = serde_json::to_vec(&payload).unwrap_or_default();
-            match self.sender.send(&id, body, Timestamp::now()).await {
-                Try::Delivered(_) => self.count("delivered"),
-                Try::Gone => return Settled::Off,
-                Try::Failed(why) => return Settled::Again(why),
-            }
-        }
-        Settled::Done
     }
 
-    /// Reads the events of a job up to a record, and its agent.
-    async fn events(&self, posted: &Posted) -> Result<(AgentName, Vec<Event>), Unread> {
+    /// Reads a job up to a record.
+    async fn read(&self, posted: &Posted) -> Result<Happenings, Unread> {
         let until = posted.seq;
         let from = event::needed(until, &posted.family);
         let options = WatchOptions { give_up_after: SILENCE, ..WatchOptions::events(from) };
@@ -207,9 +236,7 @@ impl Outbox {
             while let Some(item) = items.next().await {
                 match item.map_err(unread)? {
                     Watched::Event { event } if event.id.seq <= until => events.push(*event),
-                    Watched::View { view } if includes(view.seq, until) => {
-                        return Ok(view.agent.clone());
-                    }
+                    Watched::View { view } if includes(view.seq, until) => return Ok(view),
                     Watched::Event { .. }
                     | Watched::View { .. }
                     | Watched::Record { .. }
@@ -221,9 +248,15 @@ impl Outbox {
             Err(Unread::Now(silent()))
         };
         let read = tokio::time::timeout(SILENCE, read).await;
-        let agent = read.unwrap_or_else(|_| Err(Unread::Now(silent())))?;
-        Ok((agent, events))
+        let view = read.unwrap_or_else(|_| Err(Unread::Now(silent())))?;
+        Ok(Happenings { events, view })
     }
+}
+
+/// Counts a try.
+pub(super) fn count(name: &HookName, outcome: &'static str) {
+    let hook = KeyValue::new("callboard.webhook", name.to_string());
+    TRIES.add(1, &[hook, KeyValue::new("callboard.outcome", outcome)]);
 }
 
 fn includes(view: Seq, record: Seq) -> bool {

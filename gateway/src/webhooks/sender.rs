@@ -1,9 +1,14 @@
-//! The HTTP client of one outgoing webhook.
+//! The HTTP clients of webhooks and of notifications.
 
 use std::{sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use jiff::Timestamp;
-use reqwest::{StatusCode, header, redirect::Policy};
+use reqwest::{
+    StatusCode,
+    header::{self, HeaderMap, HeaderName, HeaderValue},
+    redirect::Policy,
+};
 use runtime::egress::{self, Checked, SystemLookup};
 use url::Url;
 
@@ -16,13 +21,19 @@ use proto::lang::Words;
 /// Time in which a receiver answers.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Posts JSON to receivers that others name.
+#[derive(Debug)]
+pub(super) struct Poster {
+    client: reqwest::Client,
+    allow_private: bool,
+}
+
 /// Sends signed messages to one receiver.
 #[derive(Debug)]
 pub(super) struct Sender {
-    client: reqwest::Client,
+    poster: Poster,
     url: Url,
     keys: Keys,
-    allow_private: bool,
 }
 
 /// The outcome of a try.
@@ -36,12 +47,11 @@ pub(super) enum Try {
     Failed(String),
 }
 
-impl Sender {
-    pub(super) fn new(hook: &Outgoing) -> Result<Self, Words> {
-        let keys = Keys::of(&hook.secrets)?;
+impl Poster {
+    /// Creates a client that reaches private addresses only with `allow_private`.
+    pub(super) fn new(allow_private: bool) -> Result<Self, Words> {
         // Fails only if a provider is installed already, which serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let allow_private = hook.allow_private;
         let resolver = Checked { lookup: Arc::new(SystemLookup), allow_private };
         let client = reqwest::Client::builder()
             .dns_resolver(Arc::new(resolver))
@@ -52,31 +62,47 @@ impl Sender {
             .user_agent(concat!("callboard/", env!("CARGO_PKG_VERSION")))
             .build();
         let client = client.map_err(|error| Words::from(error.to_string()))?;
-        Ok(Self { client, url: hook.url.clone(), keys, allow_private })
+        Ok(Self { client, allow_private })
     }
 
-    /// Sends a message once.
-    pub(super) async fn send(&self, id: &str, body: Vec<u8>, now: Timestamp) -> Try {
-        if let Some(port) = egress::foreign_port(&self.url) {
+    /// Posts JSON once, with these headers.
+    pub(super) async fn post(&self, url: &Url, headers: HeaderMap, body: Bytes) -> Try {
+        if let Some(port) = egress::foreign_port(url) {
             return Try::Failed(format!("the port {port} belongs to another protocol"));
         }
-        match egress::check_address(&self.url) {
+        match egress::check_address(url) {
             Err(refused) if !self.allow_private => return Try::Failed(refused.to_string()),
             Ok(()) | Err(_) => {}
         }
-        let seconds = now.as_second();
         let request = self
             .client
-            .post(self.url.clone())
+            .post(url.clone())
+            .headers(headers)
             .header(header::CONTENT_TYPE, "application/json")
-            .header(ID, id)
-            .header(TIMESTAMP, seconds)
-            .header(SIGNATURE, self.keys.sign(id, seconds, &body))
             .body(body);
         match request.send().await {
             Ok(response) => verdict(response.status()),
             Err(error) => Try::Failed(innermost(&error)),
         }
+    }
+}
+
+impl Sender {
+    pub(super) fn new(hook: &Outgoing) -> Result<Self, Words> {
+        let keys = Keys::of(&hook.secrets)?;
+        Ok(Self { poster: Poster::new(hook.allow_private)?, url: hook.url.clone(), keys })
+    }
+
+    /// Sends a message once.
+    pub(super) async fn send(&self, id: &str, body: Vec<u8>, now: Timestamp) -> Try {
+        let seconds = now.as_second();
+        let signature = self.keys.sign(id, seconds, &body);
+        let signed =
+            [(ID, id.to_owned()), (TIMESTAMP, seconds.to_string()), (SIGNATURE, signature)];
+        let headers = signed.into_iter().filter_map(|(name, value)| {
+            Some((HeaderName::from_static(name), HeaderValue::try_from(value).ok()?))
+        });
+        self.poster.post(&self.url, headers.collect(), body.into()).await
     }
 }
 

@@ -1,6 +1,6 @@
 //! The settings of webhooks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proto::{
     id::{AgentName, HookName},
@@ -26,18 +26,32 @@ pub const RETRIES_MAX: usize = 16;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Webhooks {
-    /// Address of the console, for links. `None`: events have no links.
+    /// Address of the console, for links. `None`: events have no links, and notifications no files.
     pub console: Option<Url>,
     /// Token with which the gateway asks the front door what events mean.
     pub token: Option<Secret>,
     /// Waits after failed tries, in seconds. After the last one an event is dropped.
     pub retry_after_seconds: Vec<u64>,
+    /// Notifications of A2A tasks.
+    pub a2a: Notifications,
     /// Events that go out, by the name of the webhook.
     #[serde(default)]
     pub out: BTreeMap<HookName, Outgoing>,
     /// Deliveries that become jobs, by the name of the webhook.
     #[serde(default, rename = "in")]
     pub incoming: BTreeMap<HookName, Incoming>,
+}
+
+/// Notifications of A2A tasks, which go to receivers that clients set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Notifications {
+    /// `true` if clients may set receivers.
+    pub enabled: bool,
+    /// `true` if receivers may have private addresses.
+    pub allow_private: bool,
+    /// `true` if the addresses of receivers may begin with `http`.
+    pub allow_http: bool,
 }
 
 /// A webhook that sends events.
@@ -124,6 +138,10 @@ impl Section for Webhooks {
         if let Some(console) = &self.console {
             check.http("webhooks.console", console, None);
         }
+        let tasks = HookName::tasks();
+        if self.out.contains_key(&tasks) {
+            check.wrong(format!("webhooks.out.{tasks}"), Text::HookReserved);
+        }
         for (name, hook) in &self.out {
             let key = |last: &str| format!("webhooks.out.{name}.{last}");
             check.http(&key("url"), &hook.url, None);
@@ -173,6 +191,13 @@ impl Unusable {
 }
 
 impl Webhooks {
+    /// Returns the names of all outboxes: of the webhooks that send, and of notifications.
+    #[must_use]
+    pub fn outboxes(&self) -> BTreeSet<HookName> {
+        let tasks = self.a2a.enabled.then(HookName::tasks);
+        self.out.keys().cloned().chain(tasks).collect()
+    }
+
     /// Checks the secrets, which only the role itself needs.
     ///
     /// # Errors

@@ -267,6 +267,7 @@ async fn remove_one(broker: &Broker, ended: &Ended) -> Result<bool, PurgeError> 
     for question in broker.kv.list(Bucket::Inbox, job.as_str()).await? {
         broker.kv.delete(Bucket::Inbox, &question.key).await?;
     }
+    broker.kv.delete(Bucket::Receivers, job.as_str()).await?;
     if let Some(id) = &ended.conversation {
         conversations::leave(&*broker.kv, id, job).await?;
     }

@@ -108,6 +108,7 @@ fn outboxes_filter_what_families_say() {
             && filter.next().is_none()
             && subject.next().is_none()
     };
+    let (hook, tasks) = (HookName::new("audit").unwrap(), HookName::tasks());
     for (subject, is_posted) in [
         (s.fact(&job, &Source::People), true),
         (s.fact(&job, &Source::Clock), true),
@@ -119,11 +120,14 @@ fn outboxes_filter_what_families_say() {
         (s.decision(&job, DecisionKind::Finish, &pools::nobody()), true),
         (s.decision(&job, DecisionKind::Call, &builtin), false),
     ] {
-        let filters = s.posted_in(Shard(6));
-        assert_eq!(filters.iter().any(|filter| fits(filter, &subject)), is_posted, "{subject}");
-        assert_eq!(s.parse(&subject).unwrap().family.is_posted(), is_posted, "{subject}");
+        // The outbox of notifications also has what sub-agents tell.
+        let is_told = is_posted || subject == s.fact(&job, &Source::Door);
+        for (hook, is_posted) in [(&hook, is_posted), (&tasks, is_told)] {
+            let filters = s.posted_in(Shard(6), hook);
+            assert_eq!(filters.iter().any(|filter| fits(filter, &subject)), is_posted, "{subject}");
+            assert_eq!(s.parse(&subject).unwrap().family.is_posted(hook), is_posted, "{subject}");
+        }
     }
-    let hook = HookName::new("audit").unwrap();
     assert_eq!(s.hook_of(&s.outbox_consumer(&hook)), Some(hook));
     assert_eq!(s.hook_of("facts"), None);
 }

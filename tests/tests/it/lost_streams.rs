@@ -35,7 +35,7 @@ rules:
 "#;
 
 /// The buckets that an installation can lose without a loss of jobs.
-const BUCKETS: [&str; 9] = [
+const BUCKETS: [&str; 10] = [
     "KV_cb-inbox",
     "KV_cb-tools",
     "KV_cb-tasks",
@@ -45,6 +45,7 @@ const BUCKETS: [&str; 9] = [
     "KV_cb-mcp",
     "KV_cb-workflows",
     "KV_cb-sessions",
+    "KV_cb-receivers",
 ];
 
 fn said(output: &Output) -> String {

@@ -331,6 +331,39 @@ async fn records_of_a_release_without_marks_are_refused_by_name_until_they_are_a
     assert_eq!(seqs(&broker.log.read(&new, Seq(0)).await.unwrap()), [4]);
 }
 
+/// Replaces the marker by one of a release that names no buckets.
+async fn forget_buckets(f: &OnNats) {
+    let js = jetstream(&f.server).await;
+    let stream = js.get_stream("KV_it-installation").await.unwrap();
+    let subject = "$KV.it-installation.created";
+    let marker = stream.get_last_raw_message_by_subject(subject).await.unwrap();
+    let mut value: serde_json::Value = serde_json::from_slice(&marker.payload).unwrap();
+    assert!(value.as_object_mut().unwrap().remove("buckets").is_some(), "{value}");
+    let mut headers = async_nats::HeaderMap::new();
+    let mark = "Callboard-Subject";
+    headers.insert(mark, marker.headers.get(mark).unwrap().clone());
+    let stored = js.publish_with_headers(subject, headers, value.to_string().into());
+    stored.await.unwrap().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_bucket_that_a_newer_release_adds_is_not_a_lost_one() {
+    let f = OnNats::start().await;
+    submit(&f.broker().await, &job_in(Shard(1), "kept")).await;
+    forget_buckets(&f).await;
+    let js = jetstream(&f.server).await;
+    js.delete_stream("KV_it-receivers").await.unwrap();
+    let set_up = async || {
+        nats::set_up(&f.options(), &subjects(), &[], LostBuckets::Refuse, OldRecords::Refuse).await
+    };
+    assert_eq!(set_up().await.unwrap().recreated, [], "nothing was lost");
+    js.get_stream("KV_it-receivers").await.unwrap();
+    // From now on the installation has it.
+    js.delete_stream("KV_it-receivers").await.unwrap();
+    let error = set_up().await.unwrap_err().to_string();
+    assert!(error.contains("it-receivers") && error.contains("setup --recreate"), "{error}");
+}
+
 #[tokio::test]
 async fn a_lost_marker_makes_no_empty_shard() {
     let f = OnNats::start().await;

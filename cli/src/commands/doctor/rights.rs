@@ -155,8 +155,15 @@ fn needs(role: Role, subjects: &Subjects, create: bool, hooks: &Webhooks) -> Vec
         ],
         // A request without a body and a reply subject changes nothing and gets no reply.
         Role::Gateway => {
-            let outboxes = hooks.out.keys().map(|hook| consumer(subjects.outbox_consumer(hook)));
-            [Try::Say(subjects.service(Verb::Get))].into_iter().chain(outboxes).collect()
+            let outboxes = hooks.outboxes();
+            let outboxes = outboxes.iter().map(|hook| consumer(subjects.outbox_consumer(hook)));
+            let receivers = Try::Store(format!("{}.{NOBODY}", bucket(Bucket::Receivers)));
+            let receivers = hooks.a2a.enabled.then_some(receivers);
+            [Try::Say(subjects.service(Verb::Get))]
+                .into_iter()
+                .chain(outboxes)
+                .chain(receivers)
+                .collect()
         }
     });
     all

@@ -10,7 +10,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use super::{Stage, agui::scripted, mcp, taken};
 
 /// Sends a request in a version, and returns the reply.
-async fn sent(stage: &Stage, token: &str, method: &str, params: Value) -> Value {
+pub(super) async fn sent(stage: &Stage, token: &str, method: &str, params: Value) -> Value {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
     let request = stage.request(Method::POST, "/a2a").header("a2a-version", "1.0");
     let (status, reply) = taken(request.bearer_auth(token).json(&body).send().await.unwrap()).await;

@@ -11,6 +11,7 @@ mod hostile;
 mod http2;
 mod links;
 mod mcp;
+mod notifications;
 mod oidc;
 mod openapi;
 mod pages;

@@ -29,11 +29,13 @@ use crate::dashboards::free_port;
 /// A key of 32 zero bytes.
 const SECRET: &str = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 
-/// An event as it arrived.
+/// An event as it arrived. A notification of a task has no id.
 #[derive(Debug, Clone, PartialEq)]
-struct Arrived {
+pub(super) struct Arrived {
     id: String,
-    body: Value,
+    pub(super) body: Value,
+    /// The secrets that the receiver of a task is sent.
+    pub(super) secrets: [Option<String>; 2],
 }
 
 impl Arrived {
@@ -83,7 +85,11 @@ impl Documented {
             for line in lines.map_while(Result::ok) {
                 let (id, body) = line.split_once(' ').unwrap();
                 let body = serde_json::from_str(body).unwrap();
-                into.lock().unwrap().push(Arrived { id: id.to_owned(), body });
+                into.lock().unwrap().push(Arrived {
+                    id: id.to_owned(),
+                    body,
+                    secrets: [None, None],
+                });
             }
         });
         Self { child, port, seen }
@@ -108,7 +114,7 @@ impl Drop for Documented {
 
 /// Receivers that answer as a test says: with these statuses, then with 200. `None` never answers.
 #[derive(Clone, Default)]
-struct Obedient {
+pub(super) struct Obedient {
     answers: Arc<Mutex<BTreeMap<String, VecDeque<Option<u16>>>>>,
     seen: Arc<Mutex<Vec<(String, Arrived)>>>,
     /// The headers and the body of the last event, as they arrived.
@@ -116,15 +122,18 @@ struct Obedient {
 }
 
 impl Obedient {
-    async fn serve(self) -> u16 {
+    pub(super) async fn serve(self) -> u16 {
         let receive = async |State(all): State<Self>,
                              Path(name): Path<String>,
                              headers: HeaderMap,
                              body: Bytes| {
-            let id = headers["webhook-id"].to_str().unwrap().to_owned();
+            let id = headers.get("webhook-id").map(|id| id.to_str().unwrap().to_owned());
+            let id = id.unwrap_or_default();
+            let secrets = ["authorization", "x-a2a-notification-token"]
+                .map(|name| headers.get(name).map(|value| value.to_str().unwrap().to_owned()));
             *all.last.lock().unwrap() = Some((headers, body.clone()));
             let body = serde_json::from_slice(&body).unwrap();
-            all.seen.lock().unwrap().push((name.clone(), Arrived { id, body }));
+            all.seen.lock().unwrap().push((name.clone(), Arrived { id, body, secrets }));
             let next = all.answers.lock().unwrap().get_mut(&name).and_then(VecDeque::pop_front);
             match next {
                 None => StatusCode::OK,
@@ -140,16 +149,16 @@ impl Obedient {
         port
     }
 
-    fn answer(&self, name: &str, with: &[Option<u16>]) {
+    pub(super) fn answer(&self, name: &str, with: &[Option<u16>]) {
         self.answers.lock().unwrap().insert(name.to_owned(), with.iter().copied().collect());
     }
 
-    fn of(&self, name: &str) -> Vec<Arrived> {
+    pub(super) fn of(&self, name: &str) -> Vec<Arrived> {
         let seen = self.seen.lock().unwrap();
         seen.iter().filter(|(of, _)| of == name).map(|(_, arrived)| arrived.clone()).collect()
     }
 
-    async fn until(&self, name: &str, count: usize) -> Vec<Arrived> {
+    pub(super) async fn until(&self, name: &str, count: usize) -> Vec<Arrived> {
         eventually(format!("{count} requests to {name}"), async || {
             let seen = self.of(name);
             if seen.len() >= count { Ok(seen) } else { Err(seen) }
@@ -167,7 +176,7 @@ fn out(name: &str, port: u16, more: &str) -> String {
 }
 
 /// An installation whose configuration has these lines.
-async fn stage(lines: &str) -> (Stage, NamedTempFile) {
+pub(super) async fn stage(lines: &str) -> (Stage, NamedTempFile) {
     let config = NamedTempFile::with_suffix(".toml").unwrap();
     std::fs::write(config.path(), lines).unwrap();
     let path = config.path().display().to_string();

@@ -192,7 +192,7 @@ async fn unwilling(brokers: &Brokers) -> WebServer {
     fs::write(&secret, format!("whsec_{}", "A".repeat(32))).unwrap();
     let (url, secret) = (receiver.uri(), secret.display());
     let hook = format!(
-        "[webhooks.out.audit]\nurl = \"{url}\"\nallow_http = true\nallow_private = true\n\
+        "[webhooks.a2a]\nenabled = true\n[webhooks.out.audit]\nurl = \"{url}\"\nallow_http = true\nallow_private = true\n\
          secrets = [{{ file = \"{secret}\" }}]\n"
     );
     fs::write(brokers.dir.path().join("callboard.toml"), hook).unwrap();

@@ -71,6 +71,7 @@ const INTERNAL: &[(&str, &str)] = &[
     ("supervisor::activation::", "the bounds of one activation"),
     ("supervisor::actors::", "retries, waits and caches of the supervisor"),
     ("runtime::conversations::CONFLICTS_MAX", "attempts against others who write"),
+    ("gateway::webhooks::tasks::CONFLICTS_MAX", "attempts against others who write"),
     ("tool_actors::tasks::CONFLICTS_MAX", "attempts against others who write"),
     ("tool_actors::workspace::DISTURBED_MAX", "attempts against others who write"),
 ];
