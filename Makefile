@@ -88,7 +88,7 @@ advisories: toolchain cargo-deny ## Check dependencies against the advisory data
 
 .PHONY: pictures
 pictures: toolchain nats-server cargo-nextest chromium ## Take the pictures of docs/console.md again, from the real pages in Chromium
-	CALLBOARD_WRITE_PICTURES=1 cargo nextest run $(WORKSPACE) -E 'package(callboard-browser) and test(the_pictures_of_the_document)' --no-tests fail
+	fonts="$$(tools/install fonts)" && FONTCONFIG_FILE="$$fonts" CALLBOARD_WRITE_PICTURES=1 cargo nextest run $(WORKSPACE) -E 'package(callboard-browser) and test(the_pictures_of_the_document)' --no-tests fail
 
 .PHONY: packages
 packages: toolchain ## Build a wheel and an npm package with the program, in target/packages
