@@ -119,6 +119,10 @@ export const api = {
   inbox: () => get('inbox', { limit: 200 }),
   /** @param {string} job @param {string} ask @param {any} body */
   answer: (job, ask, body) => write('POST', `jobs/${id(job)}/questions/${id(ask)}/answers`, body),
+  /** A link to the answer page of a question. @param {string} job @param {string} ask @param {{by?: string}} body */
+  link: (job, ask, body) => write('POST', `jobs/${id(job)}/questions/${id(ask)}/links`, body),
+  /** Revokes every link of a question. @param {string} job @param {string} ask */
+  unlink: (job, ask) => write('DELETE', `jobs/${id(job)}/questions/${id(ask)}/links`, undefined),
   tools: () => get('tools'),
   crew: () => get('crew', { queues: 1 }),
   /** @param {string} [name] */

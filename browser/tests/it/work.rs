@@ -11,6 +11,30 @@ use crate::stage::{Stage, confirm};
 const FIRST_LOAD_MAX: u64 = 60 * 1024;
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_link_for_one_person_is_made_and_revoked_at_its_question() {
+    let Some(stage) = Stage::start().await else { return };
+    stage.submit(&json!({"id": "j1", "goal": "ask", "confirm": false})).await;
+    stage.until("j1", "input-required").await;
+    let page = stage.page(&Look::default(), "/inbox").await;
+    page.click(".question-foot button", "Answer link").await;
+    page.fill("#link-for", "Ann").await;
+    page.click("dialog .copy-as summary", "Copy as").await;
+    page.find("dialog .copy-as pre", "callboard inbox link j1 q1 --by Ann").await;
+    page.click("dialog footer button.primary", "Make the link").await;
+    page.see("Ann may answer at this address").await;
+    let address: String =
+        page.until("the address", "document.querySelector('#link-address')?.textContent").await;
+    let path = address.strip_prefix(&stage.url("")).expect("an address of this gateway");
+    let other = stage.page(&Look::phone(), path).await;
+    other.find("main", "Whom is it for?").await;
+    page.click("dialog footer button.danger", "Revoke all links").await;
+    page.see("The link no longer works").await;
+    other.open(&address).await;
+    other.lose("main", "Whom is it for?").await;
+    page.is_clean(&stage.host).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn every_kind_of_question_is_answered_in_the_inbox() {
     let Some(stage) = Stage::playing(EVERY_KIND).await else { return };
     let page = stage.page(&Look::default(), "/jobs").await;

@@ -6,6 +6,7 @@ import { emit } from '../state/bus.js';
 import { cached } from '../state/cache.js';
 import { JobStream } from '../state/stream.js';
 import { may } from '../state/rights.js';
+import { Unfit, cancels, read, resolve } from '../state/slash.js';
 import { go } from '../router.js';
 import { settings, t } from '../settings.js';
 import { hasEnded, mark, shown } from '../parts/mark.js';
@@ -17,9 +18,19 @@ import { command, denied, empty, errorBox, grow, icon, plain, skeleton, toast, w
 import { sentence } from '../parts/why.js';
 import { liveTexts, transcript } from './job/said.js';
 
-const CANCEL = ['cancel', '/cancel', '取消当前任务'];
 /** Lines of a task that are shown, the newest. */
 const SAID = 24;
+/** @typedef {import('../state/slash.js').Command} Command */
+/** @param {Command} command */
+const aboutOf = (command) => command.about_in?.[settings.language] ?? command.about;
+/** The first of a command's own words in the language of the page. @param {Command} command */
+function wordOf({ words = [] }) {
+  const isChinese = (/** @type {string} */ word) => /[^\x00-\x7f]/.test(word);
+  const word = words.find((word) => isChinese(word) === (settings.language === 'zh')) ?? words[0];
+  return word ? ` ${word}` : '';
+}
+/** @param {Unfit} unfit */
+const unfitWords = ({ key, names, command }) => t(key, { ...names, ...(command ? { about: aboutOf(command) } : {}) });
 const newName = () => `chat-${Date.now().toString(36)}`;
 
 export class ChatPage {
@@ -93,11 +104,11 @@ export class ChatPage {
     }
     return undefined;
   }
-  /** The slash commands that tools declare. @returns {{word: string, about: string, tool?: any, command?: any}[]} */
+  /** The slash commands that tools declare. @returns {{word: string, about: string, tool?: any}[]} */
   commands() {
     const tools = cached('tools', 60_000).value?.tools ?? [];
     const own = [{ word: '/cancel', about: t('cancel_task') }];
-    const declared = tools.flatMap((/** @type {any} */ tool) => (tool.commands ?? []).flatMap((/** @type {any} */ c) => (c.words?.length ? [c.words[0]] : ['']).map((/** @type {string} */ word) => ({ word: `/${c.name}${word ? ` ${word}` : ''}`, about: c.about_in?.[settings.language] ?? c.about, tool, command: c }))));
+    const declared = tools.flatMap((/** @type {any} */ tool) => (tool.commands ?? []).map((/** @type {any} */ command) => ({ word: `/${command.name}${wordOf(command)}`, about: aboutOf(command), tool })));
     const plainTools = tools.filter((/** @type {any} */ tool) => !tool.commands?.length).map((/** @type {any} */ tool) => ({ word: `/${tool.name}`, about: tool.translations?.[settings.language]?.description ?? tool.description, tool }));
     return [...declared, ...own, ...plainTools];
   }
@@ -111,28 +122,12 @@ export class ChatPage {
     const text = this.text.toLowerCase();
     return this.commands().filter((c) => c.word.startsWith(text) || text.startsWith(`${c.word} `)).slice(0, 8);
   }
-  /** A slash line as a tool call. @param {string} line */
-  callOf(line) {
-    const found = this.commands().filter((c) => c.tool && (line === c.word || line.startsWith(`${c.word} `))).sort((a, b) => b.word.length - a.word.length)[0];
+  /** A slash line as a tool call; nothing for words. @param {string} line */
+  async callOf(line) {
+    const found = read(line);
     if (!found) return undefined;
-    const rest = line.slice(found.word.length).trim();
-    const { tool, command: c } = found;
-    if (rest.startsWith('{')) return { tool: tool.name, args: JSON.parse(rest) };
-    /** @type {Record<string, any>} */
-    const args = {};
-    const one = c?.argument ?? (Object.keys(tool.schema?.properties ?? {}).length === 1 ? Object.keys(tool.schema.properties)[0] : undefined);
-    if (rest && one) {
-      let words = rest;
-      if (c?.split) {
-        const cut = Math.max(...c.split.after.map((/** @type {string} */ word) => words.lastIndexOf(` ${word} `)));
-        if (cut > 0) {
-          args[c.split.argument] = words.slice(cut + 1).replace(/^\S+\s+/, '');
-          words = words.slice(0, cut);
-        }
-      }
-      args[one] = words;
-    }
-    return { tool: tool.name, args };
+    const { tools } = cached('tools', 60_000).value ?? (await api.tools());
+    return resolve(tools, found.name, found.rest);
   }
   async send() {
     const line = this.text.trim();
@@ -144,11 +139,12 @@ export class ChatPage {
     const stream = task && this.streams.get(task.job);
     const question = stream?.view?.questions?.[0];
     try {
-      if (CANCEL.includes(line)) {
+      const call = cancels(line) ? undefined : await this.callOf(line);
+      if (cancels(line)) {
         if (task) await api.signal(task.job, { signal: 'cancel', reason: t('canceled_in_chat') });
         toast(t(task ? 'task_canceled' : 'no_task'), task ? 'done' : 'wait');
-      } else if (line.startsWith('/') && this.callOf(line)) {
-        await this.submit({ goal: line, call: this.callOf(line) });
+      } else if (call) {
+        await this.submit({ goal: line, call });
       } else if (question && task && ['question', 'plan_check', 'choice'].includes(question.kind)) {
         if (question.kind === 'plan_check') {
           const yes = ['c', 'ok', '确认执行'].includes(line.toLowerCase());
@@ -168,7 +164,7 @@ export class ChatPage {
       this.text = '';
       this.stick = true;
     } catch (problem) {
-      this.problem = problem instanceof SyntaxError ? { code: 'invalid_request', message: t('must_json') } : problem;
+      this.problem = problem instanceof Unfit ? { code: 'invalid_request', message: unfitWords(problem) } : problem;
     } finally {
       this.busy = false;
       emit();

@@ -76,7 +76,7 @@ export class ToolsPage {
         <dt>${t('workers')}</dt><dd class=${workers && !workers[tool.name] ? 'failed-text' : ''}>${workers ? workers[tool.name] ?? 0 : '–'} · ${t('pool')} <code>${tool.pool}</code></dd><dt>${t('timeout')}</dt><dd>${duration(tool.timeout_ms)}</dd><dt>${t('concurrency')}</dt><dd>${tool.concurrency}</dd><dt>${t('version_word')}</dt><dd>${tool.version}</dd></dl>
       <section class="card"><h2>${t('try_tool')}</h2><p class="muted">${t('try_tool_text')}</p>
         <form class="stack" @submit=${(/** @type {Event} */ e) => { e.preventDefault(); run(); }}>${schemaForm(`try-${tool.name}`, fields, state.values, state.mistakes, state.busy)}${fields.length ? nothing : html`<p class="muted">${t('no_arguments')}</p>`}${denied('submit')}${errorBox(state.problem)}
-        <div class="line wrap"><button class="primary" ?disabled=${state.busy || !may('submit')}>${state.busy ? t('sending') : t('run_tool')}</button><span class="grow"></span>${copyAs({ verb: 'submit', nats: body, method: 'POST', path: 'jobs', body })}</div></form></section>
+        <div class="line wrap"><button class="primary" ?disabled=${state.busy || !may('submit')}>${state.busy ? t('sending') : t('run_tool')}</button><span class="grow"></span>${copyAs({ cli: ['tools', 'call', tool.name, '--args', JSON.stringify(body.call.args)], verb: 'submit', nats: body, method: 'POST', path: 'jobs', body })}</div></form></section>
       <details><summary>${t('schema')}</summary><pre class="block" tabindex="0">${json(tool.schema)}</pre></details>`;
   }
 }

@@ -191,7 +191,7 @@ export function questionCard(job, q, how = {}) {
     <textarea rows=${q.kind === 'question' ? 3 : 1} ?disabled=${off} .value=${draft.text} ${growing} maxlength="16000" data-answer
       placeholder=${q.kind === 'plan_check' ? t('plan_change') : q.kind === 'tool_approval' ? t('reject_reason') : t('your_answer')}
       @input=${(/** @type {any} */ e) => { draft.text = e.target.value; emit(); }}></textarea></label>`;
-  const foot = (/** @type {unknown} */ buttons) => html`${errorBox(draft.problem)}<div class="line wrap question-foot">${buttons}<span class="grow"></span>${copyAnswer(job, q, draft)}</div>`;
+  const foot = (/** @type {unknown} */ buttons) => html`${errorBox(draft.problem)}<div class="line wrap question-foot">${buttons}<span class="grow"></span>${may('link') ? html`<button class="ghost small" ?disabled=${draft.sent !== undefined} @click=${() => import('./answerlink.js').then(({ openLink }) => openLink(job, q))}>${icon('external-link')}${t('answer_link')}</button>` : nothing}${copyAnswer(job, q, draft)}</div>`;
   const decline = html`<button ?disabled=${off} @click=${() => openReject(job, q, how.done)}>${t('decline')} ${key('r')}</button>`;
 
   let body;

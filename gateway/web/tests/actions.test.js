@@ -1,3 +1,4 @@
+import { linkRequest } from '../parts/answerlink.js';
 import { commands } from '../parts/copyas.js';
 import { Foresight } from '../parts/foresight.js';
 import { bodyOf, emptyForm, isComplete, requestOf, takesReason } from '../parts/orders.js';
@@ -125,4 +126,12 @@ test('the server is asked once for each request, after the last change', () => {
   ok(foresight.waits && foresight.refused === undefined);
   foresight.clear();
   ok(!foresight.waits);
+});
+
+test('a link is made by every client', () => {
+  const { cli, nats, curl } = commands(linkRequest('j1', 'q1', '-Ann'), 'http://host', false, 'cb');
+  equal(cli, 'callboard inbox link j1 q1 --by=-Ann');
+  equal(nats, `nats req cb.svc.link '{"job":"j1","ask":"q1","by":"-Ann"}'`);
+  equal(curl, `curl -X POST http://host/v1/jobs/j1/questions/q1/links -H 'Content-Type: application/json' -d '{"by":"-Ann"}'`);
+  equal(linkRequest('j1', 'q1', '').body, {});
 });

@@ -57,6 +57,7 @@ mod schemas;
 mod script_model;
 mod session;
 mod shell;
+mod slash_commands;
 mod sources;
 mod structured;
 mod summaries;
