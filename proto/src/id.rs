@@ -190,19 +190,21 @@ ids! {
 }
 
 impl HookName {
+    const TASKS: &str = "a2a";
+
     /// Returns the name of the outbox of A2A notifications, which no webhook has.
     ///
     /// # Panics
     /// Never: the word is a name.
     #[must_use]
     pub fn tasks() -> Self {
-        Self::new("a2a").expect("a word is a name")
+        Self::new(Self::TASKS).expect("a word is a name")
     }
 
     /// `true` for the outbox of A2A notifications.
     #[must_use]
     pub fn is_tasks(&self) -> bool {
-        self.as_str() == "a2a"
+        self.as_str() == Self::TASKS
     }
 }
 

@@ -24,17 +24,16 @@ pub(super) struct FileUrls(Option<Url>);
 impl FileUrls {
     /// Returns the addresses beside a place.
     pub(super) fn beside(place: &Place) -> Self {
-        Self(Url::parse(&place.url).ok().filter(|url| !url.cannot_be_a_base()))
+        let gateway = Url::parse(&place.url).ok().and_then(|mut url| {
+            url.path_segments_mut().ok()?.pop();
+            Some(url)
+        });
+        Self(gateway)
     }
 
     /// Returns the addresses below that of the gateway.
     pub(super) fn below(gateway: &Url) -> Self {
-        let mut url = gateway.clone();
-        // The last segment stands for the operations, as in an address beside them.
-        let Ok(mut path) = url.path_segments_mut() else { return Self(None) };
-        path.pop_if_empty().push("a2a");
-        drop(path);
-        Self(Some(url))
+        Self(Some(gateway.clone()))
     }
 
     /// Returns the address of a file; `None` if the server does not know its own.
@@ -45,12 +44,12 @@ impl FileUrls {
         }
         let mut url = self.0.clone()?;
         let path = ["v1", "jobs", job.as_str(), "files", name.as_str()];
-        url.path_segments_mut().ok()?.pop().extend(path);
+        url.path_segments_mut().ok()?.pop_if_empty().extend(path);
         Some(url.into())
     }
 }
 
-/// What a card says about its server.
+/// The facts about a server that its card states.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct About<'a> {
     pub(super) place: &'a Place,

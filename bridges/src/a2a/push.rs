@@ -1,6 +1,6 @@
-//! The operations that set the receivers of a task's notifications, and what a receiver is sent.
+//! The operations that set the receivers of a task's notifications, and the body of a notification.
 //!
-//! Who may read a task may have it sent to a receiver. The gateway keeps receivers and sends to them.
+//! A caller who may read a task may set receivers of it. The gateway keeps them, and sends to them.
 
 use std::{fmt, sync::Arc};
 
@@ -104,10 +104,10 @@ pub fn add_receiver(receivers: &mut Vec<Receiver>, new: Receiver) -> Result<(), 
 }
 
 /// Returns the body of a notification: the task as it is, without its history. `metadata.seq` is the
-/// record up to which it is told, so a receiver tells repeats and overtaken notifications.
+/// last record that it includes, by which a receiver recognizes repeats and overtaken notifications.
 ///
-/// `gateway` is the public address of the gateway, for the addresses of published files; files of
-/// the job are left out without it.
+/// `gateway` is the public address of the gateway, for the addresses of published files. Without it
+/// the task has no files of the job.
 #[must_use]
 pub fn notification(view: &JobView, gateway: Option<&Url>) -> Value {
     let files = gateway.map(FileUrls::below).unwrap_or_default();

@@ -417,10 +417,41 @@ async fn prepare(
     let lost_shards: Vec<_> =
         futures::future::try_join_all(shards).await?.into_iter().flatten().collect();
     objects::ensure(link, subjects, options, missing(Loss::LargeValues)).await?;
-    let given = &installation::given_buckets(kv).await?;
+    let given = match &found {
+        Found::Nothing => &[],
+        Found::Marker(given) => given.as_slice(),
+        Found::Records => Bucket::ALL,
+    };
+    let mut recreated = ensure_buckets(link, subjects, options, lost, given).await?;
+    match found {
+        Found::Marker(given) if given.len() < Bucket::ALL.len() && options.create => {
+            installation::note_buckets(kv).await?;
+        }
+        Found::Marker(_) => {}
+        Found::Nothing => {
+            installation::mark(kv, subjects, options).await?;
+            return Ok(Prepared { is_new, recreated: Vec::new(), lost_shards });
+        }
+        Found::Records => {
+            installation::mark(kv, subjects, options).await?;
+            recreated.push(Bucket::Installation);
+        }
+    }
+    Ok(Prepared { is_new, recreated, lost_shards })
+}
+
+/// Creates or checks the buckets of an installation that was given these. Returns those that were
+/// lost and are created again.
+async fn ensure_buckets(
+    link: &Link,
+    subjects: &Subjects,
+    options: &NatsOptions,
+    lost: LostBuckets,
+    given: &[Bucket],
+) -> Result<Vec<Bucket>, LogError> {
     let buckets = Bucket::ALL.iter().map(|bucket| async move {
-        // One that a newer release adds was never there to be lost.
-        let was_there = !is_new && given.contains(bucket);
+        // A bucket that a newer release adds was never there to be lost.
+        let was_there = given.contains(bucket);
         let missing = match lost {
             LostBuckets::Refuse if was_there => Missing::Refuse(Loss::Bucket(*bucket)),
             LostBuckets::Refuse | LostBuckets::Recreate => may_make(options),
@@ -436,23 +467,7 @@ async fn prepare(
         }
         Ok::<_, LogError>((is_made && was_there).then_some(*bucket))
     });
-    let made = futures::future::try_join_all(buckets).await?;
-    let mut recreated: Vec<Bucket> = made.into_iter().flatten().collect();
-    match found {
-        Found::Marker if given.len() < Bucket::ALL.len() && options.create => {
-            installation::note_buckets(kv).await?;
-        }
-        Found::Marker => {}
-        Found::Nothing => {
-            installation::mark(kv, subjects, options).await?;
-            return Ok(Prepared { is_new, recreated: Vec::new(), lost_shards });
-        }
-        Found::Records => {
-            installation::mark(kv, subjects, options).await?;
-            recreated.push(Bucket::Installation);
-        }
-    }
-    Ok(Prepared { is_new, recreated, lost_shards })
+    Ok(futures::future::try_join_all(buckets).await?.into_iter().flatten().collect())
 }
 
 impl From<AskError> for ConnectError {

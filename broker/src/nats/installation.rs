@@ -53,19 +53,19 @@ struct Marker {
     /// The end of each stream when a release that marks its messages took the installation over.
     #[serde(default, skip_serializing_if = "UnmarkedUntil::is_empty")]
     unmarked_until: UnmarkedUntil,
-    /// Names of the buckets that the installation was given. One that a newer release adds is no
-    /// lost one.
+    /// Names of the buckets that the installation was given. A bucket that a newer release adds is
+    /// not lost.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     buckets: BTreeSet<String>,
 }
 
 /// The state in which an installation was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Found {
     /// No installation exists.
     Nothing,
-    /// Its marker exists and fits the options.
-    Marker,
+    /// Its marker exists and fits the options. The installation was given these buckets.
+    Marker(Vec<Bucket>),
     /// Its marker is lost: shards hold records. They may be used, and the marker written again.
     Records,
 }
@@ -84,15 +84,15 @@ pub(super) async fn find(
     lost: LostBuckets,
 ) -> Result<Found, LogError> {
     kv::ensure(link, subjects, Bucket::Installation, options, may_make(options)).await?;
-    if is_marked(link, kv, subjects, options).await? {
-        return Ok(Found::Marker);
+    if let Some(given) = marked(link, kv, subjects, options).await? {
+        return Ok(Found::Marker(given));
     }
     let Some((stream, has_mark)) = first_record(link, subjects).await? else {
         return Ok(Found::Nothing);
     };
     // Another process may have written the marker, and then a record, in between.
-    if is_marked(link, kv, subjects, options).await? {
-        return Ok(Found::Marker);
+    if let Some(given) = marked(link, kv, subjects, options).await? {
+        return Ok(Found::Marker(given));
     }
     let name = subjects.bucket(Bucket::Installation.name());
     match lost {
@@ -102,21 +102,22 @@ pub(super) async fn find(
     }
 }
 
-/// `true` if the marker exists and fits the options. The connection then accepts what it says of
-/// messages without a mark.
-async fn is_marked(
+/// Returns the buckets that the installation was given, if its marker exists and fits the options. The
+/// connection then accepts what the marker says of messages without a mark.
+async fn marked(
     link: &Link,
     kv: &NatsKv,
     subjects: &Subjects,
     options: &NatsOptions,
-) -> Result<bool, LogError> {
-    let Some((marker, _)) = read_marker(kv).await? else { return Ok(false) };
+) -> Result<Option<Vec<Bucket>>, LogError> {
+    let Some((marker, _)) = read_marker(kv).await? else { return Ok(None) };
     marker.check(subjects, options)?;
     if marker.v < MARKED {
         return Err(unmarked(subjects));
     }
+    let given = marker.given();
     link.accept_unmarked(marker.unmarked_until);
-    Ok(true)
+    Ok(Some(given))
 }
 
 /// Reads the marker with its revision; `None` if it does not exist or was written by the server in
@@ -170,14 +171,6 @@ pub(super) async fn mark(
         },
         Err(error) => Err(LogError::Unavailable(error.to_string())),
     }
-}
-
-/// Returns the buckets that an installation was given: all of them without a marker.
-pub(super) async fn given_buckets(kv: &NatsKv) -> Result<Vec<Bucket>, LogError> {
-    Ok(match read_marker(kv).await? {
-        Some((marker, _)) => marker.given(),
-        None => Bucket::ALL.to_vec(),
-    })
 }
 
 /// Writes down that the installation has all buckets. Another process may do so first.

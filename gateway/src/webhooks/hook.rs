@@ -1,4 +1,4 @@
-//! What the receiver of a webhook is sent for a record.
+//! The messages to the receiver of a webhook.
 
 use broker::log::Posted;
 use jiff::Timestamp;
@@ -7,7 +7,7 @@ use url::Url;
 
 use super::{
     event::{self, Payload},
-    outbox::{Happenings, Settled, count},
+    outbox::{RecordContext, Settled, count},
     sender::{Sender, Try},
     settings::Outgoing,
 };
@@ -27,7 +27,7 @@ impl Hook {
         &self,
         name: &HookName,
         posted: &Posted,
-        Happenings { events, view }: &Happenings,
+        RecordContext { events, view }: &RecordContext,
     ) -> Settled {
         let agent = &view.agent;
         if !self.settings.concerns(agent) {

@@ -42,10 +42,10 @@ use self::{
 
 /// Outgoing webhooks cannot be set up.
 #[derive(Debug, thiserror::Error)]
-#[error("the outbox {name}: {}", why.text(Language::En))]
+#[error("{key}: {}", why.text(Language::En))]
 pub struct SetupError {
-    /// Name of the outbox.
-    name: HookName,
+    /// Key of the setting.
+    key: String,
     /// The reason.
     why: Words,
 }
@@ -63,16 +63,22 @@ pub(crate) fn start(
     let client = client.clone().with_token(token(settings.token.as_ref()));
     let hooks = settings.out.iter().map(|(name, hook)| {
         let (settings, console) = (hook.clone(), settings.console.clone());
-        let hook = Sender::new(hook).map(|sender| Hook { settings, sender, console });
-        (name.clone(), hook.map(|hook| Route::Hook(Box::new(hook))))
+        let sender = Sender::new(hook).map_err(|why| {
+            let key = format!("webhooks.out.{name}");
+            SetupError { key, why }
+        })?;
+        Ok((name.clone(), Route::Hook(Box::new(Hook { settings, sender, console }))))
     });
     let tasks = receivers(settings, broker).map(|receivers| {
-        (HookName::tasks(), Tasks::new(receivers, settings.console.clone()).map(Route::Tasks))
+        let tasks = Tasks::new(receivers, settings.console.clone());
+        let tasks = tasks.map_err(|why| SetupError { key: "webhooks.a2a".to_owned(), why })?;
+        Ok((HookName::tasks(), Route::Tasks(tasks)))
     });
-    let outboxes = hooks.chain(tasks).map(|(name, route)| {
+    let outboxes = hooks.chain(tasks).map(|outbox| {
+        let (name, route) = outbox?;
         let outbox = Outbox {
-            route: route.map_err(|why| SetupError { name: name.clone(), why })?,
             name,
+            route,
             client: client.clone(),
             queues: broker.log.clone(),
             waits: settings.retry_after_seconds.clone(),

@@ -17,7 +17,7 @@ use proto::{
     door::Watched,
     error::{Code, Failure},
     event::Event,
-    id::{HookName, Seq},
+    id::{HookName, JobId, Seq},
     view::JobView,
 };
 use tokio::sync::Semaphore;
@@ -63,6 +63,14 @@ impl Route {
             Self::Tasks(_) => SLOTS_OF_TASKS,
         }
     }
+
+    /// `true` if a record of the job may concern a receiver. Most tasks have none.
+    async fn has_receivers(&self, job: &JobId) -> bool {
+        match self {
+            Self::Hook(_) => true,
+            Self::Tasks(tasks) => !tasks.receivers(job).await.is_empty(),
+        }
+    }
 }
 
 /// An outbox.
@@ -78,9 +86,9 @@ pub(super) struct Outbox {
     pub(super) waits: Vec<u64>,
 }
 
-/// A job up to a record.
+/// The events of a record, and its job.
 #[derive(Debug)]
-pub(super) struct Happenings {
+pub(super) struct RecordContext {
     /// The events that the record may stand for, and those before it that are needed.
     pub(super) events: Vec<Event>,
     /// The job as it was after the record, or later.
@@ -187,26 +195,18 @@ impl Outbox {
     }
 
     async fn work(&self, posted: &Posted) -> Settled {
+        if !self.route.has_receivers(&posted.job).await {
+            return Settled::Done;
+        }
+        let Some(context) = self.context(posted).await else { return Settled::Done };
         match &self.route {
-            Route::Hook(hook) => match self.happenings(posted).await {
-                Some(happenings) => hook.tell(&self.name, posted, &happenings).await,
-                None => Settled::Done,
-            },
-            Route::Tasks(tasks) => {
-                // Most tasks have no receivers.
-                if tasks.receivers(&posted.job).await.is_empty() {
-                    return Settled::Done;
-                }
-                match self.happenings(posted).await {
-                    Some(happenings) => tasks.tell(&self.name, posted, &happenings).await,
-                    None => Settled::Done,
-                }
-            }
+            Route::Hook(hook) => hook.tell(&self.name, posted, &context).await,
+            Route::Tasks(tasks) => tasks.tell(&self.name, posted, &context).await,
         }
     }
 
     /// Asks the front door what a position means, until it says that; `None` if nobody can know.
-    async fn happenings(&self, posted: &Posted) -> Option<Happenings> {
+    async fn context(&self, posted: &Posted) -> Option<RecordContext> {
         let mut pauses = ASK_AGAIN;
         loop {
             match self.read(posted).await {
@@ -225,7 +225,7 @@ impl Outbox {
     }
 
     /// Reads a job up to a record.
-    async fn read(&self, posted: &Posted) -> Result<Happenings, Unread> {
+    async fn read(&self, posted: &Posted) -> Result<RecordContext, Unread> {
         let until = posted.seq;
         let from = event::needed(until, &posted.family);
         let options = WatchOptions { give_up_after: SILENCE, ..WatchOptions::events(from) };
@@ -249,7 +249,7 @@ impl Outbox {
         };
         let read = tokio::time::timeout(SILENCE, read).await;
         let view = read.unwrap_or_else(|_| Err(Unread::Now(silent())))?;
-        Ok(Happenings { events, view })
+        Ok(RecordContext { events, view })
     }
 }
 

@@ -1,4 +1,4 @@
-//! The notifications of A2A tasks: the receivers that clients set, and what these are sent.
+//! The notifications of A2A tasks: the receivers that clients set, and the messages to them.
 //!
 //! The token of webhooks reads the task. The client that set the receiver could read it then.
 
@@ -26,7 +26,7 @@ use url::Url;
 
 use super::{
     event,
-    outbox::{ASK_AGAIN, Happenings, Settled, count},
+    outbox::{ASK_AGAIN, RecordContext, Settled, count},
     sender::{Poster, Try},
     settings::Notifications,
 };
@@ -52,23 +52,11 @@ impl StoredReceivers {
         Self { kv, settings }
     }
 
-    /// Says why nothing is sent to an address.
-    fn misfit(&self, url: &Url) -> Option<Words> {
-        if url.scheme() == "http" && !self.settings.allow_http {
-            return Some(Text::ReceiverHttps.into());
-        }
-        if let Some(port) = egress::foreign_port(url) {
-            return Some(Text::ReceiverPort { port: &port }.into());
-        }
-        match egress::check_address(url) {
-            Err(private) if !self.settings.allow_private => Some(Words::from(private.to_string())),
-            Ok(()) | Err(_) => None,
-        }
-    }
-
     async fn read(&self, task: &JobId) -> Result<(Vec<Receiver>, u64), Failure> {
         let found = self.kv.get(Bucket::Receivers, task.as_str()).await;
-        let Some(found) = found.map_err(|error| away(&error))? else { return Ok((Vec::new(), 0)) };
+        let Some(found) = found.map_err(|error| store_failure(&error))? else {
+            return Ok((Vec::new(), 0));
+        };
         // An error of JSON may quote a secret.
         let receivers = serde_json::from_slice(&found.value)
             .map_err(|_| Failure::composed(Code::Internal, &Text::ReceiversUnreadable.into()))?;
@@ -107,7 +95,7 @@ impl StoredReceivers {
             match written {
                 Ok(_) => return Ok(()),
                 Err(KvError::Conflict(_)) => {}
-                Err(error) => return Err(away(&error)),
+                Err(error) => return Err(store_failure(&error)),
             }
         }
         Err(Failure::composed(Code::Unavailable, &Text::ReceiversChange.into()))
@@ -121,7 +109,16 @@ impl Receivers for StoredReceivers {
     }
 
     fn check(&self, url: &Url) -> Result<(), Words> {
-        self.misfit(url).map_or(Ok(()), Err)
+        if url.scheme() == "http" && !self.settings.allow_http {
+            return Err(Text::ReceiverHttps.into());
+        }
+        if let Some(port) = egress::foreign_port(url) {
+            return Err(Text::ReceiverPort { port: &port }.into());
+        }
+        match egress::check_address(url) {
+            Err(private) if !self.settings.allow_private => Err(private.to_string().into()),
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     async fn put(&self, task: &JobId, receiver: Receiver) -> Result<(), Failure> {
@@ -137,7 +134,7 @@ impl Receivers for StoredReceivers {
     }
 }
 
-fn away(error: &KvError) -> Failure {
+fn store_failure(error: &KvError) -> Failure {
     let code = match error {
         KvError::Unavailable(_) | KvError::Conflict(_) => Code::Unavailable,
         KvError::InvalidKey(_) | KvError::Refused(_) => Code::Internal,
@@ -182,14 +179,14 @@ impl Tasks {
         }
     }
 
-    /// Sends the task to all of its receivers, if the record asked, closed a question or ended it.
+    /// Sends the task to all of its receivers, if the record changes what they show.
     pub(super) async fn tell(
         &self,
         name: &HookName,
         posted: &Posted,
-        Happenings { events, view }: &Happenings,
+        RecordContext { events, view }: &RecordContext,
     ) -> Settled {
-        if !is_told(posted.seq, &posted.family, events) {
+        if !changes_task(posted.seq, &posted.family, events) {
             return Settled::Done;
         }
         let body = match serde_json::to_vec(&notification(view, self.gateway.as_ref())) {
@@ -218,8 +215,8 @@ impl Tasks {
         if self.delivered.get(&key).is_some() {
             return Ok(());
         }
-        if let Some(misfit) = self.receivers.misfit(&receiver.url) {
-            return Err(why(misfit.text(Language::En)));
+        if let Err(refused) = self.receivers.check(&receiver.url) {
+            return Err(why(refused.text(Language::En)));
         }
         match self.poster.post(&receiver.url, headers(receiver), body.clone()).await {
             Try::Delivered(_) => {
@@ -237,12 +234,12 @@ impl Tasks {
     }
 }
 
-/// `true` if a record asked or closed a question of the task or of a sub-agent, had it wait, or ended
-/// it.
-fn is_told(seq: Seq, family: &Family, events: &[Event]) -> bool {
+/// `true` if a record asks or closes a question of the task or of a sub-agent, has the task wait, or
+/// ends it.
+fn changes_task(seq: Seq, family: &Family, events: &[Event]) -> bool {
     let of_sub_agent = |event: &Event| {
-        let told = match &event.happened {
-            Happened::Interaction(told) => Some(told),
+        let interaction = match &event.happened {
+            Happened::Interaction(interaction) => Some(interaction),
             Happened::Error(_)
             | Happened::Message(_)
             | Happened::Tool(_)
@@ -255,9 +252,9 @@ fn is_told(seq: Seq, family: &Family, events: &[Event]) -> bool {
             | Happened::Node(_)
             | Happened::Artifact(_) => None,
         };
-        told.is_some_and(|told| {
+        interaction.is_some_and(|interaction| {
             matches!(
-                told,
+                interaction,
                 InteractionEvent::Asked { below: Some(_), .. } | InteractionEvent::Settled { .. }
             )
         })

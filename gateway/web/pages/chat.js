@@ -139,8 +139,9 @@ export class ChatPage {
     const stream = task && this.streams.get(task.job);
     const question = stream?.view?.questions?.[0];
     try {
-      const call = cancels(line) ? undefined : await this.callOf(line);
-      if (cancels(line)) {
+      const isCancel = cancels(line);
+      const call = isCancel ? undefined : await this.callOf(line);
+      if (isCancel) {
         if (task) await api.signal(task.job, { signal: 'cancel', reason: t('canceled_in_chat') });
         toast(t(task ? 'task_canceled' : 'no_task'), task ? 'done' : 'wait');
       } else if (call) {

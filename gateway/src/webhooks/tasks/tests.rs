@@ -118,7 +118,7 @@ fn a_question_of_a_sub_agent_is_told(#[case] phase: &str, #[case] seq: u64, #[ca
     });
     fields.as_object_mut().unwrap().extend(event.as_object().unwrap().clone());
     let event: Event = serde_json::from_value(fields).unwrap();
-    assert_eq!(is_told(Seq(6), &Family::In(Source::Door), &[event]), is);
+    assert_eq!(changes_task(Seq(6), &Family::In(Source::Door), &[event]), is);
 }
 
 #[test]

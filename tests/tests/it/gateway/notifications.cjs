@@ -3,7 +3,7 @@
 'use strict';
 
 const { ClientFactory, ClientFactoryOptions, DefaultAgentCardResolver, JsonRpcTransportFactory } = require('@a2a-js/sdk/client');
-const { Role } = require('@a2a-js/sdk');
+const { Role, TaskState } = require('@a2a-js/sdk');
 
 const [url, token, receiver] = process.argv.slice(2);
 
@@ -30,6 +30,7 @@ async function main() {
   const configuration = { acceptedOutputModes: [], taskPushNotificationConfig: config('steady', '', secrets), returnImmediately: true };
   const task = await client.sendMessage({ tenant: '', message, configuration, metadata: undefined });
   seen.task = task.id;
+  seen.state = TaskState[task.status.state];
   await client.createTaskPushNotificationConfig(config('unwanted', task.id));
   seen.shown = await client.getTaskPushNotificationConfig({ tenant: '', taskId: task.id, id: 'steady' });
   const list = async () => (await client.listTaskPushNotificationConfig({ tenant: '', taskId: task.id, pageSize: 10, pageToken: '' })).configs.map(({ id }) => id);
